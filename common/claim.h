@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Claims on the next GPU (rules U5, Q1 to Q4, P3): who is furthest below their
+// share, in which order pending jobs come, and whose run may give way.
+// Compares exact integers by cross-multiplication; no floating point decides.
+// Pure functions of their arguments; the result is immutable, any thread.
+#ifndef SLURM_BUDGET_COMMON_CLAIM_H
+#define SLURM_BUDGET_COMMON_CLAIM_H
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ledger.h"
+#include "parameters.h"
+#include "tree.h"
+#include "units.h"
+
+namespace budget {
+
+// A pending job record, or the pending tasks of one job array record. Job ids
+// are unique within a list.
+struct PendingJob {
+    std::uint32_t job_id = 0;
+    NodeIndex leaf = kRoot;        // where it is charged (Tree::find)
+    RunClass run_class = RunClass::kAllocated;
+    Rate rate = 0;
+    Seconds contract = 0;          // counted as at least the quantum (Q2)
+    std::uint32_t qos_priority = 0;
+    std::int64_t nice = 0;         // Slurm's nice, 0 is neutral; lower comes first
+    Seconds eligible_since = 0;    // first eligible (Q3)
+    std::uint32_t tasks = 1;       // pending tasks of an array record; 0 counts as 1
+    std::uint32_t tasks_ahead = 1; // how many of them get a place of their own (Q2); the rest get one place together
+    bool eligible = true;          // false: dependent, delayed or blocked by a limit; gets a place but moves nobody's
+};
+
+// A place in the queue. Jobs with tasks > 1 occur tasks_ahead times (task 0, 1, ...)
+// and once more for the rest where tasks > tasks_ahead.
+struct Place {
+    std::uint32_t job = 0;   // index into the list given to order()
+    std::uint32_t task = 0;  // 0-based; == tasks_ahead for the remainder
+    bool operator==(const Place&) const = default;
+};
+
+// The class that a job is ordered in: allocated only with a budget (C5).
+RunClass class_in_queue(const Tree& tree, const PendingJob& job);
+
+// The claims of all nodes of a tree in one class at one instant. Holds what it
+// needs of its arguments, so that it can be published (snapshot.h).
+class Claims {
+   public:
+    Claims() = default;
+
+    // usage: by NodeIndex (Ledger::node_usage), for the window and shape of
+    // parameters. capacity: GPU weight of the nodes up, for ratio() alone.
+    Claims(const Tree& tree, std::span<const NodeUsage> usage, RunClass run_class, const Parameters& parameters,
+           Rate capacity);
+
+    std::size_t size() const { return nodes_.size(); }
+
+    // Less: a has the better claim (lower ratio). Siblings only. Weight 0 is worse
+    // than any weight above 0; two of weight 0 are equal (B4).
+    std::weak_ordering compare(NodeIndex a, NodeIndex b) const;
+
+    // The numerator of r (U5), from 0 to an upper bound that no real cluster
+    // reaches. In a unit that is the same for all nodes of this object, and
+    // depends on the parameters: only its order and quotients mean anything.
+    Wide numerator(NodeIndex n) const { return nodes_[n].numerator; }
+
+    // r(n, t) of U5 for display, never infinite: nothing for a node without
+    // budget (B4), nor without capacity.
+    std::optional<double> ratio(NodeIndex n) const;
+
+    // P3: may a run of victim_leaf give way to a job of preemptor_leaf, by claims
+    // alone? Compares where the two paths part, with the margin. False inside
+    // one leaf, where one lies below the other, and for a preemptor without
+    // budget. Allocates nothing, takes no lock; O(depth).
+    bool better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const;
+
+   private:
+    struct NodeClaim {
+        Wide numerator = 0;
+        double entitlement = 0;
+        NodeIndex parent = kRoot;
+        std::uint32_t depth = 0;
+        std::uint32_t weight = 0;
+        bool has_budget = false;
+    };
+    std::vector<NodeClaim> nodes_;
+    std::uint32_t margin_millis_ = 0;
+    double whole_ = 0;  // the numerator of a ratio of 1 at the root
+};
+
+// Progressive filling (Q1 to Q4): all places, first to start first. Deterministic
+// and independent of the order of the list.
+//
+// Again and again: from the root to the child with the best claim that has jobs
+// left, down to a leaf; its first job by Q3 gets the next place, and its cost is
+// added along the path. Cost: rate x max(contract, quantum), and its lead;
+// unallocated jobs, which have no contract, cost the quantum. Equal claims: the
+// earlier eligible time of the two jobs that would be taken, then the lower id.
+// - Each task of an array that gets a place of its own costs as a job. The
+//   rest follows as the array's last pick, at the cost of one task; only then
+//   does the leaf go on with its next job.
+// - Jobs charged to a node that has children come after those of all its
+//   children, as those of a weight of 0 do.
+// - Jobs that are not eligible stand where a filling over all jobs puts them; the
+//   others keep, among themselves, the order they have without them.
+std::vector<Place> order(const Tree& tree, std::span<const NodeUsage> usage, std::span<const PendingJob> jobs,
+                         const Parameters& parameters);
+
+}  // namespace budget
+
+#endif

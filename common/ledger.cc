@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// A run's charge is a list of edges that follows from the run alone. Whatever
+// changes in a run, the edges it had and those it has now are compared, and only
+// the difference goes into the books: a moved start, a resize, a late end, a
+// refund and a corrected class are all the same case. Not thread-safe.
+
+#include "ledger.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace budget {
+
+namespace {
+
+// Charged where no association is known; shown at the root.
+constexpr OwnerIndex kNobody = 0;
+
+constexpr std::size_t kFirstBuckets = 64;
+
+// A run that is to be dropped soon is fetched so many runs before.
+constexpr std::size_t kFetchAhead = 16;
+
+constexpr Seconds kNever = kMaxInstant + 1;
+constexpr Seconds kMaxContract = std::numeric_limits<std::uint32_t>::max();
+
+// What a caller may show: within the range of units.h, and no end before the start.
+bool is_within_range(const RunView& view) {
+    const auto within = [](std::int64_t value, std::int64_t low, std::int64_t high) {
+        return low <= value && value <= high;
+    };
+    return within(view.rate, 0, kMaxRate) && within(view.start, 0, kMaxInstant) &&
+           within(view.contract, 0, kMaxContract) && (!view.end || within(*view.end, view.start, kMaxInstant));
+}
+
+RunView within_range(RunView view) {
+    view.rate = std::clamp<Rate>(view.rate, 0, kMaxRate);
+    view.start = std::clamp<Seconds>(view.start, 0, kMaxInstant);
+    view.contract = std::clamp<Seconds>(view.contract, 0, kMaxContract);
+    if (view.end) view.end = std::clamp(*view.end, view.start, kMaxInstant);
+    return view;
+}
+
+RunStep last_step(const Run& run) {
+    return run.steps ? run.steps->back() : RunStep{.at = run.start, .rate = run.rate};
+}
+
+// When what is new in the view has begun. A time not after the last change known
+// is that of the last change, not of this one.
+Seconds change_instant(const Run& run, const RunView& view, Seconds now) {
+    const Seconds earliest = run.steps ? run.steps->back().at + 1 : run.start;
+    const bool known = view.changed > 0 && view.changed >= earliest && view.changed <= now;
+    return known ? view.changed : now;
+}
+
+bool changes_rate(const Run& run, const RunView& view) {
+    const RunStep last = last_step(run);
+    return last.rate != view.rate || last.suspended != view.suspended;
+}
+
+// Up to this instant the run is what the view shows; kNever where it is the same throughout.
+Seconds first_difference(const Run& run, const RunView& view, OwnerIndex owner, Seconds now) {
+    if (run.owner != owner || run.run_class != view.run_class || run.refunded != view.refunded ||
+        run.start != view.start || run.contract != view.contract) {
+        return 0;
+    }
+    const Seconds change = changes_rate(run, view) ? change_instant(run, view, now) : kNever;
+    const Seconds old_end = run.ended ? run.until : kNever;
+    const Seconds new_end = view.end.value_or(kNever);
+    return std::min(change, old_end == new_end ? kNever : std::min(old_end, new_end));
+}
+
+// Calls visit(step, until) for the stretches of the run between start and end in which
+// nothing changes; `until` of the last one is kNever while it runs.
+template <typename Visit>
+void for_each_stretch(const Run& run, Visit visit) {
+    const Seconds end = run.ended ? run.until : kNever;
+    RunStep current{.at = run.start, .rate = run.rate};
+    for (const RunStep& next : run.steps ? std::span<const RunStep>(*run.steps) : std::span<const RunStep>()) {
+        const Seconds until = std::clamp(next.at, current.at, end);
+        if (current.at < until) visit(current, until);
+        current = {.at = until, .rate = next.rate, .suspended = next.suspended};
+    }
+    if (current.at < end) visit(current, end);
+}
+
+// Calls put(at, change) for the edges of the rate that is charged (U2, U6).
+template <typename Put>
+void for_each_charge(const Run& run, Put put) {
+    Rate charged = 0;
+    for_each_stretch(run, [&](const RunStep& step, Seconds) {
+        const Rate rate = step.suspended ? 0 : step.rate;
+        put(step.at, rate - charged);
+        charged = rate;
+    });
+    if (run.ended) put(run.until, -charged);
+}
+
+// Calls put(at, change) for the edges of the rate in its contract (U4). Returns what is left of
+// the contract of a run that is suspended, as nobody knows when it will go on (U6).
+template <typename Put>
+Wide for_each_promise(const Run& run, Put put) {
+    Seconds left = run.contract;
+    Wide undated = 0;
+    for_each_stretch(run, [&](const RunStep& step, Seconds until) {
+        if (step.suspended) {
+            if (until == kNever) undated = Wide{step.rate} * left;
+            return;
+        }
+        const Seconds used = std::min(left, until - step.at);
+        put(step.at, step.rate);
+        put(step.at + used, -step.rate);
+        left -= used;
+    });
+    return undated;
+}
+
+}  // namespace
+
+NodeUsage& NodeUsage::operator+=(const NodeUsage& other) {
+    allocated += other.allocated;
+    unallocated += other.unallocated;
+    commitment = saturating_add(commitment, other.commitment);
+    return *this;
+}
+
+RunTable::Slot RunTable::find(RunKey key) const {
+    if (buckets_.empty()) return kNone;
+    Slot slot = buckets_[key.job_id & (buckets_.size() - 1)];
+    while (slot != kNone && (*this)[slot].key != key) slot = (*this)[slot].next;
+    return slot;
+}
+
+RunTable::Slot RunTable::insert(RunKey key) {
+    if (size_ == buckets_.size()) grow();
+    const Slot slot = free_slot();
+    Run& run = (*this)[slot];
+    run.key = key;
+    run.used = true;
+    run.next = std::exchange(bucket(key), slot);
+    ++size_;
+    return slot;
+}
+
+void RunTable::erase(Slot slot) {
+    Slot* link = &bucket((*this)[slot].key);
+    while (*link != slot) link = &(*this)[*link].next;
+    *link = (*this)[slot].next;
+    (*this)[slot] = Run{};
+    (*this)[slot].next = std::exchange(free_, slot);
+    --size_;
+}
+
+RunTable::Slot RunTable::free_slot() {
+    if (free_ != kNone) return std::exchange(free_, (*this)[free_].next);
+    if (slots_ % kChunk == 0) chunks_.push_back(std::make_unique<Run[]>(kChunk));
+    return slots_++;
+}
+
+void RunTable::grow() {
+    buckets_.assign(std::max(kFirstBuckets, 2 * buckets_.size()), kNone);
+    for (Slot slot = 0; slot < slots_; ++slot) {
+        Run& run = (*this)[slot];
+        if (run.used) run.next = std::exchange(bucket(run.key), slot);
+    }
+}
+
+OwnerIndex OwnerById::find(AssocId id) const {
+    const std::size_t page = id / kPage;
+    return page < pages_.size() && !pages_[page].empty() ? pages_[page][id % kPage] : kNone;
+}
+
+void OwnerById::set(AssocId id, OwnerIndex owner) {
+    const std::size_t page = id / kPage;
+    if (page >= pages_.size()) pages_.resize(page + 1);
+    if (pages_[page].empty()) pages_[page].assign(kPage, kNone);
+    pages_[page][id % kPage] = owner;
+}
+
+Ledger::Ledger(Seconds window) : allocated_(window), unallocated_(window), node_parents_{kRoot} {
+    intern({});
+    owners_[kNobody].exists = true;
+}
+
+void Ledger::set_tree(std::span<const Association> associations, const Tree& tree) {
+    for (Owner& owner : owners_) owner.exists = false;
+    owners_[kNobody].exists = true;
+    for (const Association& association : associations) {
+        const OwnerIndex index = intern(association);
+        owner_by_assoc_.set(association.id, index);
+        owners_[index].exists = true;
+        owners_[index].node = tree.find(association.id).value_or(kRoot);
+    }
+    for (const Association& association : associations) {
+        const OwnerIndex parent = owner_by_assoc_.find(association.parent_id);
+        owners_[owner_by_assoc_.find(association.id)].parent = parent == OwnerById::kNone ? kNobody : parent;
+    }
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) owners_[index].node = owners_[heir(index)].node;
+    node_parents_.clear();
+    for (const Node& node : tree.nodes()) node_parents_.push_back(node.parent);
+    summed_ = false;
+}
+
+void Ledger::set_window(Seconds window) {
+    UsageWindow* const windows[] = {&allocated_, &unallocated_};
+    for (UsageWindow* w : windows) {
+        UsageWindow other(window);
+        for (std::size_t i = 0; i < owners_.size(); ++i) other.add_owner();
+        other.advance(w->now());
+        *w = std::move(other);
+    }
+    for_each_run([this](const Run& run) { post_usage(run, 0, 1); });
+    summed_ = false;
+}
+
+void Ledger::observe(const RunView& view) {
+    if (!is_within_range(view)) return observe(within_range(view));
+    Slot slot = runs_.find(view.key);
+    const bool is_new = slot == RunTable::kNone;
+    if (is_new) {
+        if (view.end && *view.end <= allocated_.forgotten_before()) return;
+        slot = runs_.insert(view.key);
+    }
+    Run& run = runs_[slot];
+    run.scan = scan_;
+    if (!run.ended) run.until = now();
+    const OwnerIndex known = owner_by_assoc_.find(view.assoc);
+    const OwnerIndex owner = known == OwnerById::kNone ? run.owner : known;
+    const Seconds from = is_new ? 0 : first_difference(run, view, owner, now());
+    if (from == kNever) return;
+
+    if (is_new) run.rate = view.rate;
+    else post(run, from, -1);
+    take_up(run, view, owner);
+    post(run, from, 1);
+    file(slot);
+}
+
+void Ledger::take_up(Run& run, const RunView& view, OwnerIndex owner) const {
+    run.owner = owner;
+    run.run_class = view.run_class;
+    run.refunded = view.refunded;
+    run.start = view.start;
+    run.ended = view.end.has_value();
+    run.until = view.end.value_or(now());
+    run.contract = static_cast<std::uint32_t>(view.contract);
+    if (!changes_rate(run, view)) return;
+    const Seconds at = change_instant(run, view, now());
+    if (!run.steps) run.steps = std::make_unique<std::vector<RunStep>>();
+    run.steps->push_back({.at = at, .rate = view.rate, .suspended = view.suspended});
+}
+
+void Ledger::begin_scan(Seconds now) {
+    advance(now);
+    ++scan_;
+}
+
+void Ledger::end_scan() {
+    for (std::size_t i = open_.size(); i-- > 0;) {  // close() fills the gap from the back
+        if (runs_[open_[i]].scan != scan_) close(open_[i]);
+    }
+}
+
+// Ends a run when it was last seen.
+void Ledger::close(Slot slot) {
+    Run& run = runs_[slot];
+    const Seconds end = std::max(run.until, run.start);
+    post(run, end, -1);
+    run.ended = true;
+    run.until = end;
+    post(run, end, 1);
+    file(slot);
+}
+
+void Ledger::advance(Seconds now) {
+    if (now <= this->now()) return;
+    allocated_.advance(now);
+    unallocated_.advance(now);
+    commitments_.advance(now);
+    forget_runs();
+    summed_ = false;
+}
+
+const std::vector<NodeUsage>& Ledger::node_usage() {
+    if (!summed_) sum_nodes();
+    return sums_;
+}
+
+std::vector<NodeUsage> Ledger::own_usage(std::span<const Association> associations) const {
+    std::vector<NodeUsage> by_owner(owners_.size());
+    for (OwnerIndex index = 0; index < owners_.size(); ++index)
+        by_owner[heir(index)] += {.allocated = allocated_.usage(index),
+                                  .unallocated = unallocated_.usage(index),
+                                  .commitment = commitments_.commitment(index)};
+    std::vector<NodeUsage> result;
+    result.reserve(associations.size());
+    for (const Association& association : associations) {
+        const OwnerIndex owner = owner_by_assoc_.find(association.id);
+        result.push_back(owner == OwnerById::kNone ? NodeUsage() : by_owner[owner]);
+    }
+    return result;
+}
+
+Rate Ledger::running() {
+    const NodeUsage& root = node_usage()[kRoot];
+    return saturating_rate(Wide{root.allocated.running} + root.unallocated.running);
+}
+
+OwnerIndex Ledger::intern(const Association& association) {
+    std::string name(association.account);
+    name.append(1, '\0').append(association.user).append(1, '\0').append(association.partition);
+    const auto [found, is_new] = owner_by_name_.emplace(std::move(name), static_cast<OwnerIndex>(owners_.size()));
+    if (!is_new) return found->second;
+    owners_.push_back({.account = std::string(association.account),
+                       .user = std::string(association.user),
+                       .partition = std::string(association.partition)});
+    allocated_.add_owner();
+    unallocated_.add_owner();
+    return commitments_.add_owner();
+}
+
+// The nearest one that exists among the owner and its last known parents. Those of
+// associations that are gone may form a circle: then, as at the end of the line, nobody.
+OwnerIndex Ledger::heir(OwnerIndex gone) const {
+    OwnerIndex index = gone;
+    for (std::size_t steps = 0; !owners_[index].exists; index = owners_[index].parent) {
+        if (++steps > owners_.size()) return kNobody;
+    }
+    return index;
+}
+
+// Keeps the lists of open and of ended runs.
+void Ledger::file(Slot slot) {
+    Run& run = runs_[slot];
+    const bool listed = run.open_position != RunTable::kNone;
+    if (!run.ended) {
+        if (listed) return;
+        run.open_position = static_cast<Slot>(open_.size());
+        open_.push_back(slot);
+        return;
+    }
+    if (listed) {
+        runs_[open_.back()].open_position = run.open_position;
+        open_[run.open_position] = open_.back();
+        open_.pop_back();
+        run.open_position = RunTable::kNone;
+    }
+    if (!std::exchange(run.expiring, true)) ended_.push_back(slot);
+}
+
+// Drops ended runs that have left the window. One that ended out of order is kept
+// until those before it have left; one that is to end in the future makes way.
+void Ledger::forget_runs() {
+    while (!ended_.empty()) {
+        const Slot slot = ended_.front();
+        if (ended_.size() > kFetchAhead) __builtin_prefetch(&runs_[ended_[kFetchAhead]]);
+        Run& run = runs_[slot];
+        const bool still_counts = run.ended && run.until > allocated_.forgotten_before();
+        if (still_counts && run.until <= now()) return;
+        ended_.pop_front();
+        if (still_counts) {
+            ended_.push_back(slot);
+            return;
+        }
+        run.expiring = false;
+        if (run.ended) runs_.erase(slot);
+    }
+}
+
+// Enters the run's edges from an instant on into the books, or takes them back (sign -1).
+void Ledger::post(const Run& run, Seconds from, int sign) {
+    post_usage(run, from, sign);
+    if (run.contract > 0) post_promise(run, from, sign);
+    summed_ = false;
+}
+
+void Ledger::post_usage(const Run& run, Seconds from, int sign) {
+    const Seconds last = run.ended ? run.until : last_step(run).at;
+    if (run.refunded || last < from) return;
+    UsageWindow& window = run.run_class == RunClass::kAllocated ? allocated_ : unallocated_;
+    for_each_charge(run, [&](Seconds at, Rate change) {
+        if (at >= from && change != 0) window.add_edge({.at = at, .change = sign * change, .owner = run.owner});
+    });
+}
+
+void Ledger::post_promise(const Run& run, Seconds from, int sign) {
+    if (run.refunded || run.run_class != RunClass::kAllocated) return;
+    const Wide undated = for_each_promise(run, [&](Seconds at, Rate change) {
+        if (at >= from) commitments_.add_edge({.at = at, .change = sign * change, .owner = run.owner});
+    });
+    if (undated != 0) commitments_.add_undated(run.owner, sign * undated);
+}
+
+void Ledger::sum_nodes() {
+    allocated_.settle();
+    unallocated_.settle();
+    sums_.assign(node_parents_.size(), {});
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) {
+        sums_[owners_[index].node] += {.allocated = allocated_.usage(index),
+                                       .unallocated = unallocated_.usage(index),
+                                       .commitment = commitments_.commitment(index)};
+    }
+    for (std::size_t node = sums_.size(); node-- > 1;) sums_[node_parents_[node]] += sums_[node];
+    summed_ = true;
+}
+
+}  // namespace budget

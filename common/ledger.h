@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Who has used how much (rules U1 to U9): the runs of jobs, charged to their
+// association by name, and their sums over the window at every node of a
+// budget tree. Level-triggered: the caller shows each run as it is, as often
+// as it likes, and the ledger takes up the difference, so nothing is charged
+// twice. GPU time in 1/5040 GPU-seconds. Not thread-safe; owned by one engine.
+#ifndef SLURM_BUDGET_COMMON_LEDGER_H
+#define SLURM_BUDGET_COMMON_LEDGER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tree.h"
+#include "units.h"
+#include "usage_window.h"
+
+namespace budget {
+
+// A run: one start of one job. Slurm's restart count tells requeued runs apart.
+struct RunKey {
+    std::uint32_t job_id = 0;
+    std::uint32_t restart_count = 0;
+    bool operator==(const RunKey&) const = default;
+};
+
+enum class RunClass : std::uint8_t {
+    kAllocated,    // charged to the budget
+    kUnallocated,  // free; counted in a window of its own (U9)
+};
+
+// A run as it is at the ledger's now.
+struct RunView {
+    RunKey key;
+    AssocId assoc = 0;  // as in any tree set so far; an unknown one leaves the run where it is, at first at the root
+    RunClass run_class = RunClass::kAllocated;
+    Rate rate = 0;              // while not suspended
+    Seconds start = 0;
+    std::optional<Seconds> end = {};  // nothing while it runs
+    Seconds contract = 0;       // protected seconds from the start (0: none); suspended time not counted (U6)
+    bool suspended = false;
+    bool refunded = false;      // U7: the cluster broke the contract, nothing is charged
+    Seconds changed = 0;        // when rate or suspended last changed (resize or suspend time), 0: unknown
+};
+
+// From this instant on a run is like this.
+struct RunStep {
+    Seconds at = 0;
+    Rate rate = 0;
+    bool suspended = false;
+};
+
+// What the ledger knows of a run. One cache line.
+struct alignas(64) Run {
+    RunKey key;
+    OwnerIndex owner = 0;        // Ledger::owner
+    std::uint32_t contract = 0;  // seconds
+    Seconds start = 0;
+    Seconds until = 0;           // its end, or while it runs when it was last seen
+    Rate rate = 0;               // from its start on
+    std::unique_ptr<std::vector<RunStep>> steps;  // what changed after the start, by time; mostly none
+    RunClass run_class = RunClass::kAllocated;
+    bool refunded = false;
+    bool ended = false;
+
+    // The ledger's own.
+    bool expiring = false;                  // listed among those that have ended
+    std::uint8_t scan = 0;                  // the last scan that saw it
+    bool used = false;                      // is a run at all
+    std::uint32_t open_position = ~0u;      // in the list of those that run
+    std::uint32_t next = ~0u;               // in the chain of its bucket, or of free slots
+};
+
+// Who is charged: an association by name, whether it still exists or not.
+struct Owner {
+    std::string account;  // empty for the owner of runs whose association was never known
+    std::string user;
+    std::string partition;
+    OwnerIndex parent = 0;   // its account's, or parent account's, last known owner
+    NodeIndex node = kRoot;  // where its usage is shown in the tree last set
+    bool exists = false;     // in the tree last set
+};
+
+// What a node of the tree has, itself and below it.
+struct NodeUsage {
+    Usage allocated;
+    Usage unallocated;
+    Wide commitment = 0;  // U4
+
+    NodeUsage& operator+=(const NodeUsage& other);
+};
+
+// The runs known, by key. A slot keeps its run until it is erased. Job ids come
+// in rows, so that chains by job id are short and neighbours in memory.
+class RunTable {
+   public:
+    using Slot = std::uint32_t;
+    static constexpr Slot kNone = ~Slot{0};
+
+    Slot find(RunKey key) const;  // kNone where there is none
+    Slot insert(RunKey key);      // precondition: there is none
+    void erase(Slot slot);
+    std::size_t size() const { return size_; }
+    Slot slots() const { return slots_; }  // used or not
+
+    Run& operator[](Slot slot) { return chunks_[slot / kChunk][slot % kChunk]; }
+    const Run& operator[](Slot slot) const { return chunks_[slot / kChunk][slot % kChunk]; }
+
+   private:
+    static constexpr Slot kChunk = 1024;
+
+    Slot& bucket(RunKey key) { return buckets_[key.job_id & (buckets_.size() - 1)]; }
+    Slot free_slot();
+    void grow();
+
+    std::vector<Slot> buckets_;  // a power of two of them
+    std::vector<std::unique_ptr<Run[]>> chunks_;
+    Slot slots_ = 0;
+    Slot free_ = kNone;
+    std::size_t size_ = 0;
+};
+
+// Owners by association id. Slurm counts ids up from 1, so that pages fill.
+class OwnerById {
+   public:
+    static constexpr OwnerIndex kNone = ~OwnerIndex{0};
+
+    OwnerIndex find(AssocId id) const;  // kNone where there is none
+    void set(AssocId id, OwnerIndex owner);
+
+   private:
+    static constexpr AssocId kPage = 4096;
+    std::vector<std::vector<OwnerIndex>> pages_;
+};
+
+class Ledger {
+    using Slot = RunTable::Slot;
+
+   public:
+    // Precondition: 0 < window <= kMaxWindow. Time starts at 0.
+    explicit Ledger(Seconds window);
+
+    // The tree in force from now on, built from these associations. Usage
+    // follows its association by account, user and partition; that of associations no
+    // longer there stays with the account they were under, or the nearest ancestor left (U8).
+    void set_tree(std::span<const Association> associations, const Tree& tree);
+
+    // A window of another length over the runs still known.
+    void set_window(Seconds window);
+
+    // Takes up the run as it is now; idempotent. A changed rate or suspension counts
+    // from view.changed where that lies between the last change known and now,
+    // else from now. Runs wholly before the window are passed over.
+    void observe(const RunView& view);
+
+    // A scan of all jobs at `now`: advances; runs without an end that are not observed
+    // between the two calls have gone, and are taken to have ended when last seen.
+    void begin_scan(Seconds now);
+    void end_scan();
+
+    // Moves now, and with it the window; an earlier one than before has no effect.
+    // Runs are forgotten once they have left the window.
+    void advance(Seconds now);
+    Seconds now() const { return allocated_.now(); }
+
+    // Sums for every node of the tree last set, by NodeIndex; valid until the
+    // ledger is changed. A node's usage is exactly the sum of its children's
+    // and of what was charged to itself directly. O(owners) after a change.
+    const std::vector<NodeUsage>& node_usage();
+
+    // What was charged to each of these associations itself and to former ones
+    // below it (U8), by position; nothing is added up along the tree.
+    std::vector<NodeUsage> own_usage(std::span<const Association> associations) const;
+
+    // The rate now in use by all runs, allocated and not.
+    Rate running();
+
+    std::size_t run_count() const { return runs_.size(); }
+
+    // Calls visit(const Run&) for every run known, in no particular order.
+    template <typename Visit>
+    void for_each_run(Visit visit) const {
+        for (Slot slot = 0; slot < runs_.slots(); ++slot) {
+            if (runs_[slot].used) visit(runs_[slot]);
+        }
+    }
+
+    const Owner& owner(OwnerIndex index) const { return owners_[index]; }
+
+   private:
+    OwnerIndex intern(const Association& association);
+    OwnerIndex heir(OwnerIndex gone) const;
+
+    void take_up(Run& run, const RunView& view, OwnerIndex owner) const;
+    void close(Slot slot);
+    void file(Slot slot);
+    void forget_runs();
+
+    void post(const Run& run, Seconds from, int sign);
+    void post_usage(const Run& run, Seconds from, int sign);
+    void post_promise(const Run& run, Seconds from, int sign);
+
+    void sum_nodes();
+
+    UsageWindow allocated_;
+    UsageWindow unallocated_;
+    Commitments commitments_;
+
+    std::vector<Owner> owners_;
+    std::unordered_map<std::string, OwnerIndex> owner_by_name_;
+    OwnerById owner_by_assoc_;  // those of former trees too
+    std::vector<NodeIndex> node_parents_;
+
+    RunTable runs_;
+    std::vector<Slot> open_;  // the runs without an end
+    std::deque<Slot> ended_;  // those with one, in the order in which they ended
+    std::uint8_t scan_ = 0;
+
+    std::vector<NodeUsage> sums_;  // by node
+    bool summed_ = false;
+};
+
+}  // namespace budget
+
+#endif

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The policy: a convenience library, linked into the engine, the tests and the
+# tools. Nothing here may depend on Slurm.
+
+noinst_LTLIBRARIES += common/libbudget_policy.la
+common_libbudget_policy_la_SOURCES = \
+	common/claim.cc \
+	common/claim.h \
+	common/fair_tree.cc \
+	common/fair_tree.h \
+	common/ledger.cc \
+	common/ledger.h \
+	common/numbering.cc \
+	common/numbering.h \
+	common/parameters.cc \
+	common/parameters.h \
+	common/queue.cc \
+	common/queue.h \
+	common/result.h \
+	common/shares.cc \
+	common/shares.h \
+	common/snapshot.cc \
+	common/snapshot.h \
+	common/time_text.cc \
+	common/time_text.h \
+	common/tree.cc \
+	common/tree.h \
+	common/units.h \
+	common/usage_window.cc \
+	common/usage_window.h
+common_libbudget_policy_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden

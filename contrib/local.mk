@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Scripts that prepare a machine and check a checkout; not installed.
+
+EXTRA_DIST += \
+	contrib/bootstrap \
+	contrib/check \
+	contrib/quickstart

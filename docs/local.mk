@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Design notes and the formats of what is kept on disk.
+
+dist_doc_DATA = \
+	README.md \
+	NEWS.md \
+	LICENSE \
+	docs/design.md

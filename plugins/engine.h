@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What Slurm's plugins ask of the policy. Plain C, no type of Slurm: views of
+ * its records in, answers out. Instants are UTC seconds, GPU weight is in
+ * 1/5040 GPU. All functions may be called from any thread; the engine's lock is
+ * the innermost one, nothing of Slurm is called under it. Strings and arrays of
+ * a view are read during the call only; those of an answer belong to the engine
+ * and live until budget_answer_free. Rules are cited from slurm-budget(7).
+ */
+#ifndef SLURM_BUDGET_PLUGINS_ENGINE_H
+#define SLURM_BUDGET_PLUGINS_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* fairshare=parent as Slurm stores it */
+#define BUDGET_SHARES_PARENT 0x7fffffffu
+
+/* Where priority numbers lie (Q6). */
+#define BUDGET_PRIORITY_LOW (1u << 20)
+#define BUDGET_PRIORITY_HIGH (1u << 31)
+
+enum budget_log_level { BUDGET_LOG_ERROR, BUDGET_LOG_INFO, BUDGET_LOG_DEBUG };
+
+/* Takes one line without newline. May be called from any thread of a caller;
+ * never while the engine's lock is held. */
+typedef void (*budget_log_fn)(enum budget_log_level level, const char *line);
+
+void budget_engine_set_log(budget_log_fn log);
+
+/* PriorityParameters of slurm.conf (NULL or "" is all defaults). Returns true
+ * and takes them over, or false after one error line that names key, value and
+ * accepted form; then the last good set stays in force. */
+bool budget_engine_configure(const char *parameters);
+
+/* Seconds between two passes at the most that the policy needs (1), and the
+ * position of the band of jobs without GPUs: the number to add to what
+ * priority/multifactor gives, and the highest sum allowed (Q7). */
+struct budget_band {
+	uint32_t low;  /* add this */
+	uint32_t high; /* keep the sum below this */
+};
+struct budget_band budget_engine_no_gpu_band(void);
+
+/* The lowest number of the allocated band: what a job gets that no pass has
+ * seen yet, behind all that have been ranked. */
+uint32_t budget_engine_provisional_priority(void);
+
+/* One kind of GPU that Slurm counts (a TRES of the gres family). */
+struct budget_tres {
+	const char *name; /* "gpu", "shard", "mps" or another GRES name */
+	const char *type; /* "a100", "1g.5gb", ...; NULL or "" if untyped */
+};
+
+/* The GPU-like TRES in the order in which the counts of a job view come.
+ * per_gpu: how many shards or mps units make one GPU on this cluster (0: unknown). */
+void budget_engine_set_tres(const struct budget_tres *tres, size_t count,
+			    uint64_t shards_per_gpu, uint64_t mps_per_gpu);
+
+/* U1: the rate of a job that holds counts[i] of TRES i. Saturates. */
+int64_t budget_engine_rate(const uint64_t *counts, size_t count);
+
+/* An association. Roots: parent_id 0. */
+struct budget_association {
+	uint32_t id;
+	uint32_t parent_id;
+	uint32_t shares; /* raw share or BUDGET_SHARES_PARENT */
+	const char *account;
+	const char *user;      /* NULL or "" for an account */
+	const char *partition; /* NULL or "" if not bound to one */
+};
+
+/* The tree in force from now on. false after one error line: the old tree stays. */
+bool budget_engine_set_tree(const struct budget_association *associations, size_t count);
+
+enum budget_job_state {
+	BUDGET_JOB_PENDING,
+	BUDGET_JOB_RUNNING, /* has an allocation: running, configuring, completing without an end */
+	BUDGET_JOB_SUSPENDED,
+	BUDGET_JOB_ENDED, /* this run is over; the record may be pending again under the next restart count */
+};
+
+/* A job record of Slurm that concerns GPUs (others are not shown). */
+struct budget_job {
+	uint32_t job_id;
+	uint32_t restart_count;
+	uint32_t assoc_id; /* 0: has none */
+	enum budget_job_state state;
+	bool eligible;      /* pending: may start as far as it is up to the job (Q2) */
+	bool held;          /* pending with priority 0, or a priority set by an operator: not numbered */
+	uint32_t tasks;     /* pending tasks of an array record, else 1 */
+	uint32_t task_room; /* how many more tasks the array's own limit (%N) lets start; UINT32_MAX: no limit */
+	uint32_t priority;  /* Slurm's number now */
+	uint32_t qos_priority;
+	int64_t nice;       /* 0 is neutral */
+	int64_t rate;       /* budget_engine_rate of what it holds or asks for */
+	int64_t eligible_time; /* begin time, for a job that was never seen eligible before */
+	int64_t start;      /* run: start time */
+	int64_t end;        /* run: end time, 0 while it runs */
+	int64_t changed;    /* run: when it was last resized, suspended or resumed; 0 unknown */
+};
+
+/* A place in the queue. */
+struct budget_place {
+	uint32_t job;      /* index into the jobs of the pass */
+	uint32_t task;     /* 0: the record itself or its first task; k: the task to be split off as k-th */
+	uint32_t priority; /* the number to set */
+	bool rest;         /* the number of what remains of the array after the splits */
+};
+
+/* What sshare shows of an association. */
+struct budget_share {
+	uint32_t assoc_id;
+	double norm_shares;      /* entitled part among siblings (B2) */
+	long double usage_raw;   /* GPU-seconds in the window, plain */
+	long double usage_norm;  /* of the cluster's */
+	long double usage_efctv; /* of the parent's */
+	long double level_fs;    /* entitled over used among siblings; INFINITY if unused */
+	double fs_factor;        /* leaf: (0,1] by the order of claims, 1 first */
+};
+
+struct budget_pass {
+	/* in */
+	int64_t now;
+	int64_t capacity; /* GPU weight of the nodes neither down nor drained */
+	const struct budget_job *jobs;
+	size_t job_count;
+	/* out, valid until budget_pass_free */
+	const struct budget_place *places; /* only those whose number or record has to change, in order */
+	size_t place_count;
+	const struct budget_share *shares; /* every association of the tree */
+	size_t share_count;
+	void *memory; /* the engine's */
+};
+
+/* One pass: takes up the runs (U2), moves the window, ranks the pending jobs
+ * (Q), publishes the result. Returns false after one error line if there is no
+ * tree yet or something is broken; then there are no answers. */
+bool budget_engine_pass(struct budget_pass *pass);
+void budget_pass_free(struct budget_pass *pass);
+
+/* A hint that a run has ended (U2), cheap; taken up by the next pass. */
+void budget_engine_job_ended(const struct budget_job *job);
+
+/* What the last pass said of a pending job, for sprio; false if it did not rank it. */
+struct budget_rank {
+	uint32_t priority;
+	uint32_t position;  /* 1 is first */
+	double ratio;       /* r of its leaf; negative if the leaf has no budget */
+	bool allocated;
+	int64_t eligible_since;
+	int64_t pass_time;
+};
+bool budget_engine_rank(uint32_t job_id, struct budget_rank *rank);
+
+/* Slurm's own fair tree, for jobs without GPUs (Q7): fills in fs_factor of
+ * every user from usage (as priority/multifactor keeps it) and raw shares. */
+struct budget_fair_tree_row {
+	uint32_t id;
+	uint32_t parent_id; /* 0: the root account */
+	uint32_t shares;    /* raw share or BUDGET_SHARES_PARENT */
+	bool user;
+	long double usage;
+	double fs_factor; /* out */
+};
+void budget_fair_tree(struct budget_fair_tree_row *rows, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What Slurm loads. The engine is one shared library, so that all plugins of a
+# slurmctld see one ledger; plugins find it through their run path. A map each
+# says which names leave a module and hides all others, so no visibility flag is
+# needed. Symbols of slurmctld and libslurmfull are resolved when Slurm loads the
+# module, functions only when they are called (-z lazy): sshare loads priority
+# plugins too, without slurmctld around them.
+
+PLUGIN_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+MODULE_LDFLAGS = -avoid-version -shared -Wl,-z,lazy
+
+pkglib_LTLIBRARIES += libslurm_budget_engine.la
+libslurm_budget_engine_la_SOURCES = \
+	plugins/engine.cc \
+	plugins/engine.h
+libslurm_budget_engine_la_LIBADD = common/libbudget_policy.la
+libslurm_budget_engine_la_LDFLAGS = $(MODULE_LDFLAGS) \
+	-Wl,--version-script=$(top_srcdir)/plugins/engine.map
+EXTRA_libslurm_budget_engine_la_DEPENDENCIES = plugins/engine.map
+
+if SLURM
+if !SANITIZERS
+
+# Loaded by the priority plugin so that everybody sees its names (RTLD_GLOBAL).
+pkglib_LTLIBRARIES += libslurm_budget_hook.la
+libslurm_budget_hook_la_SOURCES = \
+	plugins/fair_tree_hook.c \
+	plugins/fair_tree_hook.h
+libslurm_budget_hook_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
+libslurm_budget_hook_la_LDFLAGS = $(MODULE_LDFLAGS) \
+	-Wl,--version-script=$(top_srcdir)/plugins/fair_tree_hook.map
+EXTRA_libslurm_budget_hook_la_DEPENDENCIES = plugins/fair_tree_hook.map
+
+slurmplugin_LTLIBRARIES += priority_budget.la
+priority_budget_la_SOURCES = \
+	plugins/priority_budget.c \
+	plugins/slurm/assoc_view.c \
+	plugins/slurm/assoc_view.h \
+	plugins/slurm/books.c \
+	plugins/slurm/books.h \
+	plugins/slurm/books_file.c \
+	plugins/slurm/books_file.h \
+	plugins/slurm/compat.h \
+	plugins/slurm/exclusive.c \
+	plugins/slurm/exclusive.h \
+	plugins/slurm/gpu_tres.c \
+	plugins/slurm/gpu_tres.h \
+	plugins/slurm/hold_times.c \
+	plugins/slurm/hold_times.h \
+	plugins/slurm/job_priority.c \
+	plugins/slurm/job_priority.h \
+	plugins/slurm/job_view.c \
+	plugins/slurm/job_view.h \
+	plugins/slurm/multifactor.c \
+	plugins/slurm/multifactor.h \
+	plugins/slurm/node_view.c \
+	plugins/slurm/node_view.h \
+	plugins/slurm/number_writer.c \
+	plugins/slurm/number_writer.h \
+	plugins/slurm/outside.c \
+	plugins/slurm/outside.h \
+	plugins/slurm/stock_tick.c \
+	plugins/slurm/stock_tick.h \
+	plugins/slurm/tick.c \
+	plugins/slurm/tick.h
+priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
+priority_budget_la_LIBADD = libslurm_budget_engine.la
+priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) -module \
+	-Wl,--version-script=$(top_srcdir)/plugins/priority_budget.map
+EXTRA_priority_budget_la_DEPENDENCIES = \
+	libslurm_budget_engine.la \
+	plugins/priority_budget.map
+
+# A plugin is linked again when it is installed, against the installed engine.
+# (Written as a variable, or automake takes it for a rule that replaces its own.)
+INSTALL_PLUGINS = install-slurmpluginLTLIBRARIES
+$(INSTALL_PLUGINS): install-pkglibLTLIBRARIES
+
+endif
+endif
+
+# Slurm loads modules by name; libtool's notes about them are not installed.
+install-data-hook:
+	for note in $(pkglib_LTLIBRARIES); do rm -f "$(DESTDIR)$(pkglibdir)/$${note##*/}"; done
+	for note in $(slurmplugin_LTLIBRARIES); do rm -f "$(DESTDIR)$(slurmplugindir)/$${note##*/}"; done
+
+uninstall-local:
+	for note in $(pkglib_LTLIBRARIES); do \
+		name=$${note##*/}; rm -f "$(DESTDIR)$(pkglibdir)/$${name%.la}.so"; done
+	for note in $(slurmplugin_LTLIBRARIES); do \
+		name=$${note##*/}; rm -f "$(DESTDIR)$(slurmplugindir)/$${name%.la}.so"; done
+
+EXTRA_DIST += \
+	plugins/engine.map \
+	plugins/fair_tree_hook.map \
+	plugins/priority_budget.map

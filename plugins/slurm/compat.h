@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * What differs between Slurm's releases, in this one file: the only one that
+ * may look at SLURM_VERSION_NUMBER. Also which of slurmctld's symbols may be
+ * missing, since sshare loads priority plugins too. 22.05 is run and tested;
+ * what is said of later releases has been compiled at most.
+ */
+#ifndef SLURM_BUDGET_PLUGINS_SLURM_COMPAT_H
+#define SLURM_BUDGET_PLUGINS_SLURM_COMPAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include "src/common/assoc_mgr.h"
+#include "src/common/list.h"
+#include "src/common/log.h"
+#include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
+#include "src/slurmctld/locks.h"
+#include "src/slurmctld/slurmctld.h"
+
+/* The release this is compiled for, as plugins state it. */
+#define COMPILED_FOR_SLURM SLURM_VERSION_NUMBER
+
+/* Data of slurmctld: absent (address NULL) in every other process. Functions
+ * need no such note, they are bound when first called. */
+extern struct xlist *job_list __attribute__((weak));
+extern time_t last_job_update __attribute__((weak));
+extern int slurmctld_tres_cnt __attribute__((weak));
+extern slurmctld_config_t slurmctld_config __attribute__((weak));
+
+static inline bool in_slurmctld(void)
+{
+	return &job_list != NULL;
+}
+
+static inline bool slurmctld_is_ending(void)
+{
+	return slurmctld_config.shutdown_time != 0;
+}
+
+/* priority_p_get_priority_factors_list: what Slurm passes, and what to pass on. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
+#define FACTORS_LIST_PARAMETERS priority_factors_request_msg_t *request, uid_t uid
+#define FACTORS_LIST_ARGUMENTS request, uid
+#else
+#define FACTORS_LIST_PARAMETERS uid_t uid
+#define FACTORS_LIST_ARGUMENTS uid
+#endif
+
+/* Up to 22.05 the plugin locks for its list of factors, later the caller does. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+#define FACTORS_LIST_LOCKS 1
+#else
+#define FACTORS_LIST_LOCKS 0
+#endif
+
+/* Has the fair-share function of old, which sshare calls without a fair tree. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
+#define HAVE_CALC_FS_FACTOR 1
+#else
+#define HAVE_CALC_FS_FACTOR 0
+#endif
+
+/* From 23.11 a plugin's thread starts on Slurm's word, and numbers of recovered
+ * jobs pass through the plugin. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+#define HAVE_THREAD_START 0
+#else
+#define HAVE_THREAD_START 1
+#endif
+
+/* The job's weighted factors: flat up to 22.05, then nested in what is sent. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+typedef priority_factors_object_t job_factors_t;
+static inline job_factors_t *factors_of_object(priority_factors_object_t *object)
+{
+	return object;
+}
+static inline double object_direct_priority(const priority_factors_object_t *object)
+{
+	return object->direct_prio;
+}
+#else
+typedef priority_factors_t job_factors_t;
+static inline job_factors_t *factors_of_object(priority_factors_object_t *object)
+{
+	return object->prio_factors;
+}
+static inline double object_direct_priority(const priority_factors_object_t *object)
+{
+	return object->direct_prio;
+}
+#endif
+
+static inline uint32_t object_job_id(const priority_factors_object_t *object)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
+	return object->job_id;
+#else
+	return object->step_id.job_id;
+#endif
+}
+
+/* Splits the first pending task off; returns the record of the rest. */
+static inline job_record_t *split_array(job_record_t *job)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
+	return job_array_split(job);
+#else
+	return job_array_split(job, true);
+#endif
+}
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Reading job records; see job_view.h. What Slurm does with them that matters
+ * here: a requeue counts restart_cnt up before (by request) or after (failed
+ * node) the end of the job is told, and leaves start, end and allocated TRES of
+ * the run in place until all nodes have completed; suspend_time is that of the
+ * last suspend or resume.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/slurm/exclusive.h"
+#include "plugins/slurm/job_priority.h"
+#include "plugins/slurm/job_view.h"
+#include "plugins/slurm/node_view.h"
+
+static bool is_systems(const job_record_t *job)
+{
+	return job->user_id == 0 || job->user_id == slurm_conf.slurm_user_id;
+}
+
+/* What a pending job asks for. With --exclusive that is all GPUs of the nodes:
+ * of the largest ones of its partition, which a job without a GPU request gets
+ * for certain only where all nodes have GPUs. */
+static bool counts_wanted(const job_record_t *job, struct gpu_counts *counts)
+{
+	struct gpu_counts node;
+	bool any = gpu_counts_add(counts, job->tres_req_cnt);
+
+	if (!holds_whole_nodes(job) || (!any && !part_is_all_gpus(job->part_ptr)))
+		return any;
+	part_largest_node(job->part_ptr, &node);
+	for (size_t i = 0; i < gpu_tres_count(); i++)
+		node.of[i] *= job->details->min_nodes > 0 ? job->details->min_nodes : 1;
+	gpu_counts_max(counts, &node);
+	return gpu_counts_any(counts);
+}
+
+/* What a run holds, or has held. */
+static bool counts_held(const job_record_t *job, struct gpu_counts *counts)
+{
+	struct gpu_counts nodes = { { 0 } };
+
+	gpu_counts_add(counts, job->tres_alloc_cnt);
+	if (holds_whole_nodes(job) && job->node_bitmap != NULL) {
+		nodes_gpus(job->node_bitmap, &nodes);
+		gpu_counts_max(counts, &nodes);
+	}
+	if (IS_JOB_PENDING(job) || IS_JOB_FINISHED(job))
+		exclusive_add_last_rest(job, counts);
+	return gpu_counts_any(counts);
+}
+
+bool job_has_budget(const job_record_t *job)
+{
+	struct gpu_counts counts = { { 0 } };
+
+	if (is_systems(job))
+		return false;
+	if (!IS_JOB_PENDING(job))
+		return counts_held(job, &counts);
+	return gpu_counts_add(&counts, job->tres_req_cnt) ||
+	       (holds_whole_nodes(job) && part_is_all_gpus(job->part_ptr));
+}
+
+/* Has slurmctld found a limit in the way, or something else that is up to the
+ * job, its owner or an administrator? Waiting for nodes, licences or burst
+ * buffers is not. */
+static bool is_blocked(uint32_t reason)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ WAIT_DEPENDENCY, WAIT_DEPENDENCY },
+		{ WAIT_PART_NODE_LIMIT, WAIT_TIME },
+		{ WAIT_ASSOC_JOB_LIMIT, WAIT_NODE_NOT_AVAIL },
+		{ WAIT_HELD_USER, WAIT_HELD_USER },
+		{ FAIL_BAD_CONSTRAINTS, FAIL_BAD_CONSTRAINTS },
+		{ FAIL_ACCOUNT, WAIT_QOS_TIME_LIMIT },
+		{ WAIT_CLEANING, WAIT_CLEANING },
+		{ WAIT_QOS, WAIT_MAX_REQUEUE },
+		{ WAIT_ASSOC_GRP_UNK, WAIT_ACCOUNT_POLICY },
+		{ WAIT_PN_MEM_LIMIT, WAIT_RESV_DELETED },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (reason >= ranges[i].first && reason <= ranges[i].last)
+			return true;
+	return false;
+}
+
+/* How many more tasks the array's own limit lets start (--array=...%N). */
+static uint32_t task_room(const job_record_t *job)
+{
+	const job_record_t *array = job;
+
+	if (job->array_recs == NULL && job->array_job_id != 0)
+		array = find_job_record(job->array_job_id);
+	if (array == NULL || array->array_recs == NULL || array->array_recs->max_run_tasks == 0)
+		return UINT32_MAX;
+	if (array->array_recs->tot_run_tasks >= array->array_recs->max_run_tasks)
+		return 0;
+	return array->array_recs->max_run_tasks - array->array_recs->tot_run_tasks;
+}
+
+/* begin_time is 0 until slurmctld has looked at the job's dependencies. */
+static bool is_delayed(const job_record_t *job, time_t now)
+{
+	if (job->details->begin_time == 0)
+		return job->details->dependency != NULL;
+	return job->details->begin_time > now || (job->bit_flags & JOB_DEPENDENT);
+}
+
+static bool is_eligible(const job_record_t *job, time_t now)
+{
+	return !is_delayed(job, now) && !IS_JOB_COMPLETING(job) && !is_blocked(job->state_reason);
+}
+
+static uint32_t pending_tasks(const job_record_t *job)
+{
+	if (job->array_recs == NULL || job->array_task_id != NO_VAL || job->array_recs->task_cnt < 1)
+		return 1;
+	return job->array_recs->task_cnt;
+}
+
+static void *grown(void *memory, size_t *room, size_t needed, size_t size)
+{
+	if (needed <= *room)
+		return memory;
+	*room = needed * 2 + 256;
+	memory = realloc(memory, *room * size);
+	if (memory == NULL)
+		fatal("priority/budget: no memory");
+	return memory;
+}
+
+/* A new view with what is common to all. */
+static struct budget_job *add_view(struct job_views *views, job_record_t *job)
+{
+	size_t room = views->room;
+	struct budget_job *view;
+
+	views->records = grown(views->records, &room, views->count + 1, sizeof(*views->records));
+	views->jobs = grown(views->jobs, &views->room, views->count + 1, sizeof(*views->jobs));
+	views->records[views->count] = job;
+	view = &views->jobs[views->count++];
+	memset(view, 0, sizeof(*view));
+	view->job_id = job->job_id;
+	view->restart_count = job->restart_cnt;
+	view->assoc_id = job->assoc_id;
+	view->tasks = 1;
+	view->task_room = UINT32_MAX;
+	view->eligible_time = job->details != NULL ? job->details->begin_time : 0;
+	return view;
+}
+
+static void note_repair(struct job_views *views)
+{
+	views->repairs = grown(views->repairs, &views->repair_room, views->repair_count + 1, sizeof(*views->repairs));
+	views->repairs[views->repair_count++] = (uint32_t) (views->count - 1);
+}
+
+static void add_pending(struct job_views *views, job_record_t *job, time_t now)
+{
+	struct gpu_counts counts = { { 0 } };
+	struct budget_job *view;
+
+	if (job->details == NULL || IS_JOB_REVOKED(job) || !counts_wanted(job, &counts))
+		return;
+	view = add_view(views, job);
+	view->state = BUDGET_JOB_PENDING;
+	view->eligible = is_eligible(job, now);
+	view->held = job->priority == 0 || job->direct_set_prio != 0;
+	view->tasks = pending_tasks(job);
+	view->task_room = task_room(job);
+	view->priority = job->priority;
+	view->qos_priority = job->qos_ptr != NULL ? job->qos_ptr->priority : 0;
+	view->nice = (int64_t) job->details->nice - NICE_OFFSET;
+	view->rate = gpu_counts_rate(&counts);
+	if (!view->held && !job_priority_is_shown(job))
+		note_repair(views);
+}
+
+static int64_t later(time_t a, time_t b)
+{
+	return a > b ? a : b;
+}
+
+static void add_running(struct job_views *views, job_record_t *job)
+{
+	struct gpu_counts counts = { { 0 } };
+	struct budget_job *view;
+
+	counts_held(job, &counts);
+	exclusive_add_rest(job, &counts);
+	if (!gpu_counts_any(&counts))
+		return;
+	view = add_view(views, job);
+	view->state = IS_JOB_SUSPENDED(job) ? BUDGET_JOB_SUSPENDED : BUDGET_JOB_RUNNING;
+	view->rate = gpu_counts_rate(&counts);
+	view->start = job->start_time;
+	view->changed = later(job->resize_time, job->suspend_time);
+}
+
+/* A run that is over: of a finished job, or the last one of a requeued job. */
+static void add_ended(struct job_views *views, job_record_t *job, uint32_t restart_count)
+{
+	struct gpu_counts counts = { { 0 } };
+	struct budget_job *view;
+
+	if (job->start_time == 0 || job->end_time <= job->start_time || !counts_held(job, &counts))
+		return;
+	view = add_view(views, job);
+	view->state = BUDGET_JOB_ENDED;
+	view->restart_count = restart_count;
+	view->rate = gpu_counts_rate(&counts);
+	view->start = job->start_time;
+	view->end = job->end_time;
+	view->changed = later(job->resize_time, job->suspend_time);
+}
+
+static void add_job(struct job_views *views, job_record_t *job, time_t now)
+{
+	if (is_systems(job))
+		return;
+	if (IS_JOB_PENDING(job)) {
+		if (IS_JOB_COMPLETING(job) && job->restart_cnt > 0)
+			add_ended(views, job, job->restart_cnt - 1u);
+		add_pending(views, job, now);
+	} else if (IS_JOB_FINISHED(job)) {
+		add_ended(views, job, job->restart_cnt);
+	} else {
+		add_running(views, job);
+	}
+}
+
+void job_views_collect(struct job_views *views, time_t now)
+{
+	assoc_mgr_lock_t read_qos = { .qos = READ_LOCK };
+	ListIterator walk;
+	job_record_t *job;
+
+	views->count = 0;
+	views->repair_count = 0;
+	assoc_mgr_lock(&read_qos);
+	exclusive_begin();
+	walk = list_iterator_create(job_list);
+	while ((job = list_next(walk)) != NULL)
+		add_job(views, job, now);
+	list_iterator_destroy(walk);
+	assoc_mgr_unlock(&read_qos);
+}
+
+bool job_view_of_end(const job_record_t *job, struct ended_job *ended)
+{
+	memset(ended, 0, sizeof(*ended));
+	if (is_systems(job) || IS_JOB_RESIZING(job) || job->start_time == 0 || job->end_time <= job->start_time ||
+	    !counts_held(job, &ended->counts))
+		return false;
+	ended->job.job_id = job->job_id;
+	ended->job.restart_count = job->restart_cnt;
+	if (IS_JOB_PENDING(job) && job->restart_cnt > 0)
+		ended->job.restart_count--;
+	ended->job.assoc_id = job->assoc_id;
+	ended->job.state = BUDGET_JOB_ENDED;
+	ended->job.tasks = 1;
+	ended->job.start = job->start_time;
+	ended->job.end = job->end_time;
+	ended->job.changed = later(job->resize_time, job->suspend_time);
+	return true;
+}
+
+void job_views_free(struct job_views *views)
+{
+	free(views->jobs);
+	free(views->records);
+	free(views->repairs);
+	memset(views, 0, sizeof(*views));
+}

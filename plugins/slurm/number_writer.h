@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * From the engine's places to the job records: which records change, which
+ * arrays are split, written in small portions so that the job write lock is
+ * never held long. Used by our thread alone.
+ */
+#ifndef SLURM_BUDGET_PLUGINS_SLURM_NUMBER_WRITER_H
+#define SLURM_BUDGET_PLUGINS_SLURM_NUMBER_WRITER_H
+
+#include "plugins/slurm/job_view.h"
+
+struct written {
+	uint64_t held;  /* microseconds with the job write lock */
+	uint32_t splits; /* array tasks that have got records of their own */
+};
+
+/* Writes the numbers of a pass over `views`, and repairs what shows others. A
+ * record that has changed since it was viewed is left for the next pass. Takes
+ * the job write lock; no lock held. */
+struct written number_writer_write(const struct budget_pass *pass, const struct job_views *views);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Jobs outside the budgets; see outside.h. Multifactor works its sum out from
+ * the association that the job points to. During its call the job points to a
+ * copy with the fair-share factor of multifactor's own books, so that every
+ * weight and flag, each partition and TRES is added up by multifactor itself.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "plugins/slurm/books.h"
+#include "plugins/slurm/multifactor.h"
+#include "plugins/slurm/outside.h"
+
+static _Atomic uint32_t band_low = BUDGET_PRIORITY_LOW;
+static _Atomic uint32_t band_high = BUDGET_PRIORITY_HIGH;
+
+/* What is put aside during a call of multifactor. */
+struct aside {
+	slurmdb_assoc_rec_t *assoc; /* the job's own */
+	slurmdb_assoc_rec_t copy;
+	slurmdb_assoc_usage_t usage;
+	uint32_t numbers[64]; /* the partitions' numbers before */
+	int number_count;
+};
+
+void outside_set_band(struct budget_band band)
+{
+	atomic_store(&band_low, band.low);
+	atomic_store(&band_high, band.high);
+}
+
+/* Into the band, without reaching the next one. */
+static uint32_t into_band(uint32_t number)
+{
+	uint32_t low = atomic_load(&band_low), high = atomic_load(&band_high);
+
+	return number < high - low ? low + number : high - 1;
+}
+
+static void put_association_aside(job_record_t *job, struct aside *aside)
+{
+	assoc_mgr_lock_t read_assoc = { .assoc = READ_LOCK };
+
+	aside->assoc = job->assoc_ptr;
+	if (job->assoc_ptr == NULL)
+		return;
+	assoc_mgr_lock(&read_assoc);
+	aside->copy = *job->assoc_ptr;
+	aside->usage = *job->assoc_ptr->usage;
+	assoc_mgr_unlock(&read_assoc);
+	aside->copy.usage = &aside->usage;
+	aside->usage.usage_efctv = 0; /* known, so that nobody works it out */
+	aside->usage.fs_factor = books_factor(aside->copy.id);
+	job->assoc_ptr = &aside->copy;
+}
+
+/* Zeroes the partitions' numbers: under PriorityFlags=INCR_ONLY multifactor
+ * would compare its own with ours. */
+static void put_numbers_aside(job_record_t *job, struct aside *aside)
+{
+	int count = job->part_ptr_list != NULL && job->priority_array != NULL ? list_count(job->part_ptr_list) : 0;
+
+	aside->number_count = count < 64 ? count : 64;
+	for (int i = 0; i < count; i++) {
+		if (i < 64)
+			aside->numbers[i] = job->priority_array[i];
+		job->priority_array[i] = 0;
+	}
+}
+
+static bool only_increases(void)
+{
+	return slurm_conf.priority_flags & PRIORITY_FLAGS_INCR_ONLY;
+}
+
+static void move_numbers(job_record_t *job, const struct aside *aside)
+{
+	int count = job->part_ptr_list != NULL && job->priority_array != NULL ? list_count(job->part_ptr_list) : 0;
+
+	for (int i = 0; i < count; i++) {
+		uint32_t number = into_band(job->priority_array[i]);
+
+		if (only_increases() && i < aside->number_count && aside->numbers[i] > number)
+			number = aside->numbers[i];
+		job->priority_array[i] = number;
+	}
+}
+
+/* What sprio adds up. */
+static double sum_of(const job_factors_t *factors)
+{
+	double sum = factors->priority_age + factors->priority_assoc + factors->priority_fs + factors->priority_js +
+		     factors->priority_part + factors->priority_qos;
+
+	for (uint32_t i = 0; factors->priority_tres != NULL && i < factors->tres_cnt; i++)
+		sum += factors->priority_tres[i];
+	return sum + (double) factors->priority_site - (double) factors->nice;
+}
+
+/* Makes sprio's sum the number, by a site factor as far as to the band. */
+static void show_band(job_record_t *job, uint32_t number)
+{
+	if (job->prio_factors != NULL)
+		job->prio_factors->priority_site += number - (uint32_t) llround(sum_of(job->prio_factors));
+}
+
+uint32_t outside_set(uint32_t last_priority, job_record_t *job)
+{
+	struct aside aside;
+	uint32_t number, moved;
+
+	if (job->direct_set_prio && job->priority > 0)
+		return multifactor.set(last_priority, job);
+	put_association_aside(job, &aside);
+	put_numbers_aside(job, &aside);
+	number = multifactor.set(last_priority, job);
+	job->assoc_ptr = aside.assoc;
+	if (number == 0)
+		return 0;
+	moved = into_band(number);
+	move_numbers(job, &aside);
+	show_band(job, moved);
+	return moved;
+}
+
+/* Would multifactor give the job a number at its tick? */
+static bool is_weighed(const job_record_t *job)
+{
+	return job->priority != 0 && !IS_JOB_POWER_UP_NODE(job) && job->details != NULL &&
+	       (IS_JOB_PENDING(job) || (slurm_conf.priority_flags & PRIORITY_FLAGS_CALCULATE_RUNNING));
+}
+
+void outside_tick(job_record_t *job, time_t start)
+{
+	time_t update = last_job_update;
+	uint32_t before = job->priority, number;
+	struct aside aside;
+
+	if (!is_weighed(job) || job->direct_set_prio)
+		return;
+	put_association_aside(job, &aside);
+	put_numbers_aside(job, &aside);
+	job->priority = 1; /* so that multifactor sets it, whatever it is */
+	multifactor.apply_weights(job, &start);
+	number = job->priority;
+	job->assoc_ptr = aside.assoc;
+	move_numbers(job, &aside);
+	job->priority = into_band(number);
+	if (only_increases() && before > job->priority)
+		job->priority = before;
+	show_band(job, job->priority);
+	last_job_update = job->priority != before ? time(NULL) : update;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Our thread in slurmctld; see tick.h. Of slurmctld's locks it holds one set at
+ * a time: read locks to collect, the job write lock to write numbers, the
+ * association lock to publish; none while the engine works.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "plugins/slurm/assoc_view.h"
+#include "plugins/slurm/books.h"
+#include "plugins/slurm/hold_times.h"
+#include "plugins/slurm/node_view.h"
+#include "plugins/slurm/number_writer.h"
+#include "plugins/slurm/stock_tick.h"
+#include "plugins/slurm/tick.h"
+
+#define SECOND 1000000u
+#define SHORTEST_GAP 100000u /* microseconds between two passes */
+#define GAP_PER_HOLD 20u     /* and as many times what the last one held slurmctld up */
+#define SAVE_INTERVAL (10 * SECOND)
+
+static pthread_t thread;
+static bool running;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_cond_t wake;
+static bool kicked, stopping;
+static struct ended_job *ended_jobs;
+static size_t ended_count, ended_room;
+
+/* Of the thread alone. */
+static struct job_views views;
+static struct node_view nodes;
+static uint64_t next_pass; /* earliest, by microseconds() */
+
+void tick_kick(void)
+{
+	pthread_mutex_lock(&mutex);
+	if (running && !kicked) {
+		kicked = true;
+		pthread_cond_signal(&wake);
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+void tick_job_ended(const struct ended_job *ended)
+{
+	pthread_mutex_lock(&mutex);
+	if (running && ended_count == ended_room) {
+		ended_room = ended_room * 2 + 64;
+		ended_jobs = realloc(ended_jobs, ended_room * sizeof(*ended_jobs));
+		if (ended_jobs == NULL)
+			fatal("priority/budget: no memory");
+	}
+	if (running)
+		ended_jobs[ended_count++] = *ended;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void hand_over_ended(void)
+{
+	struct ended_job *ended;
+	size_t count;
+
+	pthread_mutex_lock(&mutex);
+	ended = ended_jobs;
+	count = ended_count;
+	ended_jobs = NULL;
+	ended_count = ended_room = 0;
+	pthread_mutex_unlock(&mutex);
+	for (size_t i = 0; i < count; i++) {
+		ended[i].job.rate = gpu_counts_rate(&ended[i].counts);
+		budget_engine_job_ended(&ended[i].job);
+	}
+	free(ended);
+}
+
+static void collect(time_t now)
+{
+	const slurmctld_lock_t read_all = { .job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	struct node_view before = nodes;
+
+	lock_slurmctld(read_all);
+	nodes = node_view_collect();
+	job_views_collect(&views, now);
+	unlock_slurmctld(read_all);
+	if (nodes.shards_per_gpu != before.shards_per_gpu || nodes.mps_per_gpu != before.mps_per_gpu) {
+		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
+		tick_kick();
+	}
+}
+
+static void save_sometimes(void)
+{
+	static uint64_t saved_at;
+
+	if (microseconds() - saved_at < SAVE_INTERVAL)
+		return;
+	saved_at = microseconds();
+	books_save();
+}
+
+/* Returns for how long it held slurmctld's job write lock. */
+static uint64_t pass(void)
+{
+	struct budget_pass answer = { .now = time(NULL) };
+	struct written written = { 0 };
+
+	if (gpu_tres_refresh())
+		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
+	if (!assoc_view_show())
+		return 0;
+	collect(answer.now);
+	hand_over_ended();
+	answer.capacity = nodes.capacity;
+	answer.jobs = views.jobs;
+	answer.job_count = views.count;
+	if (!budget_engine_pass(&answer))
+		return 0;
+	written = number_writer_write(&answer, &views);
+	books_publish(answer.shares, answer.share_count);
+	budget_pass_free(&answer);
+	if (written.splits > 0)
+		tick_kick(); /* the new records want to be seen */
+	return written.held;
+}
+
+/* Waits until a pass is due; false if there is none any more. */
+static bool wait_for_pass(uint64_t last_pass)
+{
+	struct timespec until;
+	bool go_on;
+
+	pthread_mutex_lock(&mutex);
+	while (!stopping) {
+		uint64_t now = microseconds();
+		uint64_t due = kicked ? next_pass : last_pass + SECOND;
+
+		if (due < next_pass)
+			due = next_pass;
+		if (now >= due)
+			break;
+		until.tv_sec = (time_t) (due / SECOND);
+		until.tv_nsec = (long) (due % SECOND) * 1000;
+		pthread_cond_timedwait(&wake, &mutex, &until);
+	}
+	kicked = false;
+	go_on = !stopping;
+	pthread_mutex_unlock(&mutex);
+	return go_on;
+}
+
+static void *run(void *nothing)
+{
+	uint64_t last_pass = 0;
+
+	prctl(PR_SET_NAME, "budget", NULL, NULL, NULL);
+	while (wait_for_pass(last_pass)) {
+		uint64_t held, gap;
+
+		if (slurmctld_is_ending()) {
+			last_pass = microseconds();
+			continue;
+		}
+		last_pass = microseconds();
+		held = pass();
+		hold_times_count_pass(microseconds() - last_pass);
+		gap = held * GAP_PER_HOLD > SHORTEST_GAP ? held * GAP_PER_HOLD : SHORTEST_GAP;
+		next_pass = microseconds() + gap;
+		stock_tick_check();
+		save_sometimes();
+		hold_times_log();
+	}
+	return nothing;
+}
+
+bool tick_start(void)
+{
+	pthread_condattr_t attributes;
+	bool started;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_lock(&mutex);
+	pthread_cond_init(&wake, &attributes);
+	stopping = false;
+	kicked = true;
+	gpu_tres_tell_engine(0, 0);
+	started = !pthread_create(&thread, NULL, run, NULL);
+	running = started;
+	pthread_mutex_unlock(&mutex);
+	pthread_condattr_destroy(&attributes);
+	if (!started)
+		error("priority/budget: no thread can be started: %m");
+	return started;
+}
+
+void tick_stop(void)
+{
+	pthread_mutex_lock(&mutex);
+	if (!running) {
+		pthread_mutex_unlock(&mutex);
+		return;
+	}
+	stopping = true;
+	pthread_cond_signal(&wake);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+	pthread_mutex_lock(&mutex);
+	running = false;
+	free(ended_jobs);
+	ended_jobs = NULL;
+	ended_count = ended_room = 0;
+	pthread_mutex_unlock(&mutex);
+	pthread_cond_destroy(&wake);
+	job_views_free(&views);
+	assoc_view_free();
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The figures of `make bench`: each function measures with a fixed seed and
+// prints lines of `name value unit`. One core; nothing else should be running.
+#ifndef SLURM_BUDGET_TESTS_BENCH_H
+#define SLURM_BUDGET_TESTS_BENCH_H
+
+void bench_charge();  // charge_1m_runs
+void bench_order();   // order_100k_jobs_10k_leaves, order_100k_memory
+
+#endif

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What `make check` runs needs no Slurm: a Check program per file of common/, and
+# the t0xxx scripts about the tree and the modules. The t1xxx and later scripts
+# start a private Slurm; contrib/check and `make acceptance` run them, one after
+# the other.
+
+AM_TESTS_ENVIRONMENT = \
+	SLURM_BUDGET_BUILD_DIR='$(abs_top_builddir)'; export SLURM_BUDGET_BUILD_DIR;
+
+TEST_EXTENSIONS = .t
+T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+
+# A test program is one file of its name.
+AM_DEFAULT_SOURCE_EXT = .cc
+LDADD = common/libbudget_policy.la $(CHECK_LIBS)
+
+UNIT_TESTS = \
+	tests/queue_test \
+	tests/shares_test
+check_PROGRAMS += $(UNIT_TESTS)
+
+TREE_TESTS = \
+	tests/t0001-layering.t \
+	tests/t0003-configure.t \
+	tests/t0004-manual.t
+if SLURM
+TREE_TESTS += tests/t0002-exports.t
+endif
+
+TESTS += $(UNIT_TESTS)
+if !SANITIZERS
+TESTS += $(TREE_TESTS)
+endif
+
+LIVE_TESTS = \
+	tests/t1001-multifactor-books.t \
+	tests/t1010-shares.t \
+	tests/t1011-order.t \
+	tests/t1012-bursts.t \
+	tests/t1013-usage.t
+
+EXTRA_DIST += \
+	tests/check_main.h \
+	tests/count \
+	tests/lib.sh \
+	tests/live.sh \
+	tests/minicluster \
+	tests/minicluster_test.sh \
+	tests/run_serially \
+	tests/minicluster.d/cluster.sh \
+	tests/minicluster.d/config.sh \
+	tests/minicluster.d/hold-ports \
+	tests/minicluster.d/process.sh \
+	tests/t0001-layering.t \
+	tests/t0003-configure.t \
+	tests/t0004-manual.t \
+	tests/t0002-exports.t \
+	$(LIVE_TESTS)
+
+# The unit tests again, under valgrind.
+.PHONY: check-valgrind
+check-valgrind: $(UNIT_TESTS)
+	CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 $(MAKE) $(AM_MAKEFLAGS) check \
+		TESTS='$(UNIT_TESTS)' \
+		LOG_COMPILER='$(LIBTOOL) --mode=execute valgrind' \
+		LOG_FLAGS='--quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible'
+
+# Figures, `name value unit` a line.
+EXTRA_PROGRAMS += tests/bench
+tests_bench_SOURCES = \
+	tests/bench.cc \
+	tests/bench.h \
+	tests/bench_charge.cc \
+	tests/bench_order.cc
+tests_bench_LDADD = common/libbudget_policy.la
+.PHONY: bench
+bench: tests/bench
+	tests/bench
+CLEANFILES += $(EXTRA_PROGRAMS)
+
+# The long form of the live tests.
+.PHONY: acceptance
+acceptance: all
+	$(AM_TESTS_ENVIRONMENT) SLURM_BUDGET_LONG=1; export SLURM_BUDGET_LONG; \
+		$(top_srcdir)/tests/run_serially '$(abs_top_builddir)/acceptance-logs' $(LIVE_TESTS)

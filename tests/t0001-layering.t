@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Dependencies run one way: tools -> common; plugins/*.c -> engine.h and
+# plugins/slurm; engine -> common; inside common as the table says. Slurm's
+# headers are read in plugins/*.c and plugins/slurm alone, its version in
+# plugins/slurm/compat.h alone. Reads #include lines; then breaks a copy of the
+# tree in each way and expects to be told. TAP.
+set -euo pipefail
+
+# What each noun of common/ may include; noun.h and noun.cc count alike.
+declare -A may_include=(
+    [units]=""
+    [result]=""
+    [time_text]="units result"
+    [numbering]="units result"
+    [tree]="units result"
+    [usage_window]="units result"
+    [contract]="units result"
+    [parameters]="units result time_text usage_window"
+    [ledger]="units result tree usage_window contract"
+    [claim]="units result tree usage_window contract ledger parameters"
+    [queue]="units result tree ledger parameters numbering claim"
+    [fair_tree]="units result tree"
+    [shares]="units result tree claim"
+    [snapshot]="units result tree ledger claim"
+)
+# The policy owns no clock, no thread, does no input or output.
+not_in_common="<iostream> <istream> <ostream> <fstream> <filesystem> <chrono> <ctime> <thread>"
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0
+failed=0
+
+# report STATUS NAME
+report() {
+    local verdict=ok
+    if [ "$1" -eq 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        verdict="not ok"
+    fi
+    echo "$verdict $((passed + failed)) - $2"
+}
+
+# has LIST WORD
+has() { [[ " $1 " == *" $2 "* ]]; }
+
+# is_slurms HEADER: one of Slurm's, internal or public
+is_slurms() { [[ $1 == '"src/'* || $1 == '<src/'* || $1 == '<slurm/'* || $1 == '<config.h>' || $1 == '"config.h"' ]]; }
+
+# in_common NOUN HEADER: prints what is wrong with it, nothing if it is right
+in_common() {
+    local noun=$1 header=$2 other
+    if [[ $header == '<'* ]]; then
+        if has "$not_in_common" "$header"; then
+            echo "the policy has no clock, thread, input or output"
+        elif [[ ! $header =~ ^'<'[a-z0-9_]+'>'$ ]]; then
+            echo "common uses the standard library alone"
+        fi
+        return
+    fi
+    other=${header//\"/}
+    other=${other#common/}
+    other=${other%.h}
+    if [[ -z ${may_include[$noun]+set} ]]; then
+        echo "new in common: say in t0001-layering.t what $noun may include"
+    elif [[ $other != "$noun" ]] && ! has "${may_include[$noun]}" "$other"; then
+        echo "$noun may include: ${may_include[$noun]:-nothing}"
+    fi
+}
+
+# in_engine HEADER: the C++ of plugins/ and engine.h
+in_engine() {
+    if is_slurms "$1" || [[ $1 == *slurm/* ]]; then
+        echo "the engine knows no type of Slurm"
+    elif [[ $1 == '"'* && ! $1 =~ ^'"'(common/[a-z_]+|(plugins/)?[a-z_]+)'.h"'$ ]]; then
+        echo "the engine includes common/ and its own headers alone"
+    fi
+}
+
+# in_plugin HEADER: plugins/*.c and plugins/slurm
+in_plugin() {
+    if [[ $1 == *common/* ]] && ! is_slurms "$1"; then
+        echo "plugins ask the engine (engine.h), never common"
+    elif [[ $1 == '"'* ]] && ! is_slurms "$1" && [[ ! $1 =~ ^'"'((\.\./)?(plugins/)?(slurm/)?[a-z_]+)'.h"'$ ]]; then
+        echo "plugins include engine.h, plugins/slurm and Slurm alone"
+    fi
+}
+
+# elsewhere FILE HEADER: tools and tests
+elsewhere() {
+    if is_slurms "$2"; then
+        echo "Slurm's headers belong in plugins/*.c and plugins/slurm"
+    elif [[ $1 == tools/* && ($2 == *plugins/* || $2 == *engine*) ]]; then
+        echo "tools ask common alone"
+    fi
+}
+
+# wrong_arrows FILE...: one line for each, in the current folder
+wrong_arrows() {
+    local file line header noun why
+    while IFS=: read -r file line; do
+        [[ $line =~ include[[:space:]]*([\"\<][^\">]*[\">]) ]] || continue
+        header=${BASH_REMATCH[1]}
+        case $file in
+        common/*)
+            noun=${file##*/}
+            why=$(in_common "${noun%.*}" "$header")
+            ;;
+        plugins/*.cc | plugins/engine*.h) why=$(in_engine "$header") ;;
+        plugins/*) why=$(in_plugin "$header") ;;
+        *) why=$(elsewhere "$file" "$header") ;;
+        esac
+        [ -z "$why" ] || echo "$file includes $header: $why"
+    done < <(grep -HE '^[[:space:]]*#[[:space:]]*include' "$@" || true)
+    while IFS=: read -r file line; do
+        [ "$file" = plugins/slurm/compat.h ] ||
+            echo "$file tests Slurm's version: $line; that belongs in plugins/slurm/compat.h"
+    done < <(grep -HE 'SLURM_VERSION_NUM' "$@" || true)
+}
+
+# sources: our C and C++ files
+sources() {
+    local folder
+    for folder in common plugins tools tests; do
+        [ ! -d "$folder" ] || find "$folder" -name '*.[ch]' -o -name '*.cc'
+    done | sort
+}
+
+# told FILE LINE: FILE of the tree with LINE added is found wrong, for that line
+told() {
+    local file=$1 line=$2 found status=0
+    mkdir -p "$scratch/$(dirname "$file")"
+    printf '%s\n' "$line" >"$scratch/added"
+    cat "$top/$file" "$scratch/added" >"$scratch/$file" 2>/dev/null || true
+    found=$(cd "$scratch" && wrong_arrows "$file")
+    grep -qF "${line##*include }" <<<"$found" || status=1
+    report "$status" "told of '$line' in $file"
+}
+
+cd "$top"
+mapfile -t all < <(sources)
+found=$(wrong_arrows "${all[@]}")
+if [ -n "$found" ]; then printf '%s\n' "$found" | sed 's/^/# /'; fi
+status=0
+[ -z "$found" ] || status=1
+report "$status" "every arrow points the right way"
+status=0
+[ ${#all[@]} -ge 20 ] || status=1
+report "$status" "there was something to read (${#all[@]} files)"
+
+told common/units.h '#include "tree.h"'
+told common/tree.cc '#include "ledger.h"'
+told common/ledger.cc '#include "common/claim.h"'
+told common/numbering.h '#  include "claim.h"'
+told common/claim.cc '#include <slurm/slurm.h>'
+told common/claim.cc '#include <iostream>'
+told common/claim.cc '#include <unistd.h>'
+told common/claim.cc '#include "plugins/engine.h"'
+told common/novelty.h '#include "units.h"'
+told plugins/engine.h '#include <slurm/slurm.h>'
+told plugins/engine.cc '#include "src/slurmctld/slurmctld.h"'
+told plugins/engine.cc '#include "plugins/slurm/job_view.h"'
+told plugins/priority_budget.c '#include "common/claim.h"'
+told plugins/slurm/job_view.c '#include "../../common/claim.h"'
+told plugins/priority_budget.c '#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)'
+told plugins/slurm/job_view.c '#if SLURM_VERSION_NUMBER > 1'
+told tests/tree_test.cc '#include "src/common/assoc_mgr.h"'
+told tools/sbudget.cc '#include "plugins/engine.h"'
+told tools/sbudget.cc '#include <slurm/slurmdb.h>'
+
+echo "1..$((passed + failed))"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
