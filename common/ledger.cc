@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // A run's charge is a list of edges that follows from the run alone. Whatever
-// changes in a run, the edges it had and those it has now are compared, and only
-// the difference goes into the books: a moved start, a resize, a late end, a
+// changes in it, its edges are taken back from the first instant at which the run
+// differs, and entered anew as it is now: a moved start, a resize, a late end, a
 // refund and a corrected class are all the same case. Not thread-safe.
 
 #include "ledger.h"
@@ -14,6 +14,8 @@
 namespace budget {
 
 namespace {
+
+static_assert(sizeof(Run) == 64, "a run fills one cache line");
 
 // Charged where no association is known; shown at the root.
 constexpr OwnerIndex kNobody = 0;
@@ -45,6 +47,10 @@ RunView within_range(RunView view) {
 
 RunStep last_step(const Run& run) {
     return run.steps ? run.steps->back() : RunStep{.at = run.start, .rate = run.rate};
+}
+
+Seconds last_edge(const Run& run) {
+    return run.ended ? run.until : std::max(run.start, last_step(run).at);
 }
 
 // When what is new in the view has begun. A time not after the last change known
@@ -98,23 +104,15 @@ void for_each_charge(const Run& run, Put put) {
     if (run.ended) put(run.until, -charged);
 }
 
-// Calls put(at, change) for the edges of the rate in its contract (U4). Returns what is left of
-// the contract of a run that is suspended, as nobody knows when it will go on (U6).
-template <typename Put>
-Wide for_each_promise(const Run& run, Put put) {
-    Seconds left = run.contract;
-    Wide undated = 0;
+// What is promised to a run that has no end: its rate for the rest of its contract (U4).
+// Suspended time is none of the contract (U6).
+Wide commitment(const Run& run, Seconds now) {
+    if (run.refunded || run.run_class != RunClass::kAllocated) return 0;
+    Seconds used = 0;
     for_each_stretch(run, [&](const RunStep& step, Seconds until) {
-        if (step.suspended) {
-            if (until == kNever) undated = Wide{step.rate} * left;
-            return;
-        }
-        const Seconds used = std::min(left, until - step.at);
-        put(step.at, step.rate);
-        put(step.at + used, -step.rate);
-        left -= used;
+        if (!step.suspended) used += std::max<Seconds>(std::min(until, now) - step.at, 0);
     });
-    return undated;
+    return Wide{last_step(run).rate} * std::max<Seconds>(run.contract - used, 0);
 }
 
 }  // namespace
@@ -181,23 +179,25 @@ void OwnerById::set(AssocId id, OwnerIndex owner) {
 
 Ledger::Ledger(Seconds window) : allocated_(window), unallocated_(window), node_parents_{kRoot} {
     intern({});
-    owners_[kNobody].exists = true;
 }
 
 void Ledger::set_tree(std::span<const Association> associations, const Tree& tree) {
     for (Owner& owner : owners_) owner.exists = false;
-    owners_[kNobody].exists = true;
     for (const Association& association : associations) {
         const OwnerIndex index = intern(association);
         owner_by_assoc_.set(association.id, index);
         owners_[index].exists = true;
         owners_[index].node = tree.find(association.id).value_or(kRoot);
+        if (association.parent_id == 0) root_owner_ = index;
     }
     for (const Association& association : associations) {
         const OwnerIndex parent = owner_by_assoc_.find(association.parent_id);
-        owners_[owner_by_assoc_.find(association.id)].parent = parent == OwnerById::kNone ? kNobody : parent;
+        owners_[owner_by_assoc_.find(association.id)].parent = parent == OwnerById::kNone ? root_owner_ : parent;
     }
-    for (OwnerIndex index = 0; index < owners_.size(); ++index) owners_[index].node = owners_[heir(index)].node;
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) {
+        owners_[index].heir = heir(index);
+        owners_[index].node = owners_[owners_[index].heir].node;
+    }
     node_parents_.clear();
     for (const Node& node : tree.nodes()) node_parents_.push_back(node.parent);
     summed_ = false;
@@ -211,7 +211,7 @@ void Ledger::set_window(Seconds window) {
         other.advance(w->now());
         *w = std::move(other);
     }
-    for_each_run([this](const Run& run) { post_usage(run, 0, 1); });
+    for_each_run([this](const Run& run) { post(run, 0, 1); });
     summed_ = false;
 }
 
@@ -231,8 +231,11 @@ void Ledger::observe(const RunView& view) {
     const Seconds from = is_new ? 0 : first_difference(run, view, owner, now());
     if (from == kNever) return;
 
-    if (is_new) run.rate = view.rate;
-    else post(run, from, -1);
+    if (is_new) {
+        run.rate = view.rate;
+    } else {
+        post(run, from, -1);
+    }
     take_up(run, view, owner);
     post(run, from, 1);
     file(slot);
@@ -278,29 +281,46 @@ void Ledger::advance(Seconds now) {
     if (now <= this->now()) return;
     allocated_.advance(now);
     unallocated_.advance(now);
-    commitments_.advance(now);
     forget_runs();
     summed_ = false;
 }
 
 const std::vector<NodeUsage>& Ledger::node_usage() {
-    if (!summed_) sum_nodes();
+    if (summed_) return sums_;
+    const std::vector<NodeUsage> by_owner = usage_by_owner();
+    sums_.assign(node_parents_.size(), {});
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) sums_[owners_[index].node] += by_owner[index];
+    for (std::size_t node = sums_.size(); node-- > 1;) sums_[node_parents_[node]] += sums_[node];
+    summed_ = true;
     return sums_;
 }
 
-std::vector<NodeUsage> Ledger::own_usage(std::span<const Association> associations) const {
-    std::vector<NodeUsage> by_owner(owners_.size());
-    for (OwnerIndex index = 0; index < owners_.size(); ++index)
-        by_owner[heir(index)] += {.allocated = allocated_.usage(index),
-                                  .unallocated = unallocated_.usage(index),
-                                  .commitment = commitments_.commitment(index)};
-    std::vector<NodeUsage> result;
-    result.reserve(associations.size());
+std::vector<NodeUsage> Ledger::own_usage(std::span<const Association> associations) {
+    const std::vector<NodeUsage> by_owner = usage_by_owner();
+    std::vector<NodeUsage> by_heir(owners_.size());
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) by_heir[owners_[index].heir] += by_owner[index];
+    std::vector<NodeUsage> own;
+    own.reserve(associations.size());
     for (const Association& association : associations) {
         const OwnerIndex owner = owner_by_assoc_.find(association.id);
-        result.push_back(owner == OwnerById::kNone ? NodeUsage() : by_owner[owner]);
+        own.push_back(owner == OwnerById::kNone ? NodeUsage() : by_heir[owner]);
     }
-    return result;
+    return own;
+}
+
+std::vector<NodeUsage> Ledger::usage_by_owner() {
+    allocated_.settle();
+    unallocated_.settle();
+    std::vector<NodeUsage> usage(owners_.size());
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) {
+        usage[index].allocated = allocated_.usage(index);
+        usage[index].unallocated = unallocated_.usage(index);
+    }
+    for (const Slot slot : open_) {
+        const Run& run = runs_[slot];
+        if (run.contract > 0) usage[run.owner].commitment += commitment(run, now());
+    }
+    return usage;
 }
 
 Rate Ledger::running() {
@@ -317,18 +337,17 @@ OwnerIndex Ledger::intern(const Association& association) {
                        .user = std::string(association.user),
                        .partition = std::string(association.partition)});
     allocated_.add_owner();
-    unallocated_.add_owner();
-    return commitments_.add_owner();
+    return unallocated_.add_owner();
 }
 
-// The nearest one that exists among the owner and its last known parents. Those of
-// associations that are gone may form a circle: then, as at the end of the line, nobody.
-OwnerIndex Ledger::heir(OwnerIndex gone) const {
-    OwnerIndex index = gone;
-    for (std::size_t steps = 0; !owners_[index].exists; index = owners_[index].parent) {
-        if (++steps > owners_.size()) return kNobody;
+// Those who are gone may be below each other in a circle: then, as for those never
+// known, it is the root.
+OwnerIndex Ledger::heir(OwnerIndex index) const {
+    for (std::size_t steps = 0; index != kNobody && steps < owners_.size(); ++steps) {
+        if (owners_[index].exists) return index;
+        index = owners_[index].parent;
     }
-    return index;
+    return root_owner_;
 }
 
 // Keeps the lists of open and of ended runs.
@@ -369,41 +388,14 @@ void Ledger::forget_runs() {
     }
 }
 
-// Enters the run's edges from an instant on into the books, or takes them back (sign -1).
+// Enters the run's edges from an instant on into its window, or takes them back (sign -1).
 void Ledger::post(const Run& run, Seconds from, int sign) {
-    post_usage(run, from, sign);
-    if (run.contract > 0) post_promise(run, from, sign);
     summed_ = false;
-}
-
-void Ledger::post_usage(const Run& run, Seconds from, int sign) {
-    const Seconds last = run.ended ? run.until : last_step(run).at;
-    if (run.refunded || last < from) return;
+    if (run.refunded || last_edge(run) < from) return;
     UsageWindow& window = run.run_class == RunClass::kAllocated ? allocated_ : unallocated_;
     for_each_charge(run, [&](Seconds at, Rate change) {
         if (at >= from && change != 0) window.add_edge({.at = at, .change = sign * change, .owner = run.owner});
     });
-}
-
-void Ledger::post_promise(const Run& run, Seconds from, int sign) {
-    if (run.refunded || run.run_class != RunClass::kAllocated) return;
-    const Wide undated = for_each_promise(run, [&](Seconds at, Rate change) {
-        if (at >= from) commitments_.add_edge({.at = at, .change = sign * change, .owner = run.owner});
-    });
-    if (undated != 0) commitments_.add_undated(run.owner, sign * undated);
-}
-
-void Ledger::sum_nodes() {
-    allocated_.settle();
-    unallocated_.settle();
-    sums_.assign(node_parents_.size(), {});
-    for (OwnerIndex index = 0; index < owners_.size(); ++index) {
-        sums_[owners_[index].node] += {.allocated = allocated_.usage(index),
-                                       .unallocated = unallocated_.usage(index),
-                                       .commitment = commitments_.commitment(index)};
-    }
-    for (std::size_t node = sums_.size(); node-- > 1;) sums_[node_parents_[node]] += sums_[node];
-    summed_ = true;
 }
 
 }  // namespace budget

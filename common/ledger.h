@@ -41,13 +41,13 @@ struct RunView {
     RunKey key;
     AssocId assoc = 0;  // as in any tree set so far; an unknown one leaves the run where it is, at first at the root
     RunClass run_class = RunClass::kAllocated;
-    Rate rate = 0;              // while not suspended
+    Rate rate = 0;  // while not suspended
     Seconds start = 0;
     std::optional<Seconds> end = {};  // nothing while it runs
-    Seconds contract = 0;       // protected seconds from the start (0: none); suspended time not counted (U6)
+    Seconds contract = 0;             // protected seconds from the start (0: none); suspended time not counted (U6)
     bool suspended = false;
-    bool refunded = false;      // U7: the cluster broke the contract, nothing is charged
-    Seconds changed = 0;        // when rate or suspended last changed (resize or suspend time), 0: unknown
+    bool refunded = false;  // U7: the cluster broke the contract, nothing is charged
+    Seconds changed = 0;    // when rate or suspended last changed (resize or suspend time), 0: unknown
 };
 
 // From this instant on a run is like this.
@@ -63,19 +63,19 @@ struct alignas(64) Run {
     OwnerIndex owner = 0;        // Ledger::owner
     std::uint32_t contract = 0;  // seconds
     Seconds start = 0;
-    Seconds until = 0;           // its end, or while it runs when it was last seen
-    Rate rate = 0;               // from its start on
+    Seconds until = 0;                            // its end, or while it runs when it was last seen
+    Rate rate = 0;                                // from its start on
     std::unique_ptr<std::vector<RunStep>> steps;  // what changed after the start, by time; mostly none
     RunClass run_class = RunClass::kAllocated;
     bool refunded = false;
     bool ended = false;
 
     // The ledger's own.
-    bool expiring = false;                  // listed among those that have ended
-    std::uint8_t scan = 0;                  // the last scan that saw it
-    bool used = false;                      // is a run at all
-    std::uint32_t open_position = ~0u;      // in the list of those that run
-    std::uint32_t next = ~0u;               // in the chain of its bucket, or of free slots
+    bool expiring = false;              // listed among those that have ended
+    std::uint8_t scan = 0;              // the last scan that saw it
+    bool used = false;                  // is a run at all
+    std::uint32_t open_position = ~0u;  // in the list of those that run
+    std::uint32_t next = ~0u;           // in the chain of its bucket, or of free slots
 };
 
 // Who is charged: an association by name, whether it still exists or not.
@@ -83,9 +83,10 @@ struct Owner {
     std::string account;  // empty for the owner of runs whose association was never known
     std::string user;
     std::string partition;
-    OwnerIndex parent = 0;   // its account's, or parent account's, last known owner
-    NodeIndex node = kRoot;  // where its usage is shown in the tree last set
+    OwnerIndex parent = 0;   // of its account, or its account's parent, when last known
     bool exists = false;     // in the tree last set
+    OwnerIndex heir = 0;     // the nearest that exists, from itself upwards (U8)
+    NodeIndex node = kRoot;  // where its usage is shown in the tree last set
 };
 
 // What a node of the tree has, itself and below it.
@@ -175,9 +176,10 @@ class Ledger {
     // and of what was charged to itself directly. O(owners) after a change.
     const std::vector<NodeUsage>& node_usage();
 
-    // What was charged to each of these associations itself and to former ones
-    // below it (U8), by position; nothing is added up along the tree.
-    std::vector<NodeUsage> own_usage(std::span<const Association> associations) const;
+    // What was charged to each of these associations itself, in its own name or in that of
+    // former ones below it (U8), by position; nothing is added up along the tree. For
+    // the associations of the tree last set their sum is the root's node_usage().
+    std::vector<NodeUsage> own_usage(std::span<const Association> associations);
 
     // The rate now in use by all runs, allocated and not.
     Rate running();
@@ -196,7 +198,8 @@ class Ledger {
 
    private:
     OwnerIndex intern(const Association& association);
-    OwnerIndex heir(OwnerIndex gone) const;
+    OwnerIndex heir(OwnerIndex index) const;
+    std::vector<NodeUsage> usage_by_owner();
 
     void take_up(Run& run, const RunView& view, OwnerIndex owner) const;
     void close(Slot slot);
@@ -204,16 +207,12 @@ class Ledger {
     void forget_runs();
 
     void post(const Run& run, Seconds from, int sign);
-    void post_usage(const Run& run, Seconds from, int sign);
-    void post_promise(const Run& run, Seconds from, int sign);
-
-    void sum_nodes();
 
     UsageWindow allocated_;
     UsageWindow unallocated_;
-    Commitments commitments_;
 
     std::vector<Owner> owners_;
+    OwnerIndex root_owner_ = 0;  // of the root account
     std::unordered_map<std::string, OwnerIndex> owner_by_name_;
     OwnerById owner_by_assoc_;  // those of former trees too
     std::vector<NodeIndex> node_parents_;

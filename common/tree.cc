@@ -29,11 +29,15 @@ std::string node_name(const Association& a) {
     return text + ")";
 }
 
-auto full_name(const Association& a) { return std::tie(a.account, a.user, a.partition); }
+auto full_name(const Association& a) {
+    return std::tie(a.account, a.user, a.partition);
+}
 
 // Accounts before users, then by name; users of several folded accounts may
 // share a user name.
-auto sibling_order(const Association& a) { return std::tuple(!a.user.empty(), a.user, a.account, a.partition); }
+auto sibling_order(const Association& a) {
+    return std::tuple(!a.user.empty(), a.user, a.account, a.partition);
+}
 
 }  // namespace
 
@@ -108,6 +112,9 @@ Result<Tree> TreeBuilder::build() {
 std::optional<Error> TreeBuilder::check_ids() const {
     if (!list_.empty() && list_.front()->id == 0) {
         return Error{describe(*list_.front()) + " has no id of its own: ids count from 1"};
+    }
+    for (const Association* a : list_) {
+        if (a->account.empty()) return Error{describe(*a) + " names no account: every association has one"};
     }
     const auto same_id = [](const Association* a, const Association* b) { return a->id == b->id; };
     const auto twice = std::adjacent_find(list_.begin(), list_.end(), same_id);
@@ -189,7 +196,9 @@ TreeBuilder::Position TreeBuilder::find(AssocId id) const {
     return static_cast<Position>(std::distance(list_.begin(), found));
 }
 
-bool TreeBuilder::is_root_user(Position p) const { return list_[p]->user == "root" && parent_[p] == root_; }
+bool TreeBuilder::is_root_user(Position p) const {
+    return list_[p]->user == "root" && parent_[p] == root_;
+}
 
 bool TreeBuilder::is_weighted(Position p) const {
     return p == root_ || (list_[p]->shares != kSharesParent && !is_root_user(p));
@@ -270,7 +279,9 @@ NodeIndex TreeBuilder::home(Position p) const {
 
 Tree::Tree() : nodes_{Node{.weight = 1, .level_weight = 1}}, names_(1) {}
 
-Result<Tree> Tree::build(std::span<const Association> associations) { return TreeBuilder(associations).build(); }
+Result<Tree> Tree::build(std::span<const Association> associations) {
+    return TreeBuilder(associations).build();
+}
 
 std::optional<NodeIndex> Tree::find(AssocId id) const {
     const auto found = by_assoc_.find(id);

@@ -34,7 +34,7 @@ struct Association {
     std::string_view account = {};
     std::string_view user = {};       // empty for an account
     std::string_view partition = {};  // empty where the association is not bound to one
-    std::uint32_t shares = 1;    // raw share, or kSharesParent; the root account's is ignored
+    std::uint32_t shares = 1;         // raw share, or kSharesParent; the root account's is ignored
 };
 
 // A node of the folded tree: a weighted account, a weighted user (or user +

@@ -24,7 +24,7 @@ inline constexpr Seconds kDay = 24 * kHour;
 // Beyond these a record is garbage and is taken to be at the limit. They leave
 // room for 2^32 runs at the highest rate in the longest window: rate x seconds
 // stays below 2^98 and rate x seconds^2 below 2^123.
-inline constexpr Rate kMaxRate = Rate{1} << 40;           // of one run: 218 million GPUs
+inline constexpr Rate kMaxRate = Rate{1} << 40;                 // of one run: 218 million GPUs
 inline constexpr Seconds kMaxInstant = (Seconds{1} << 40) - 1;  // in some 35,000 years
 inline constexpr Seconds kMaxWindow = 366 * kDay;
 
@@ -51,7 +51,9 @@ constexpr Rate saturating_rate(Wide sum) {
 }
 
 // GPU-seconds for people: GPU time in 1/5040 GPU-seconds, as a double.
-constexpr double gpu_seconds(Wide gpu_time) { return static_cast<double>(gpu_time) / static_cast<double>(kGpu); }
+constexpr double gpu_seconds(Wide gpu_time) {
+    return static_cast<double>(gpu_time) / static_cast<double>(kGpu);
+}
 
 }  // namespace budget
 

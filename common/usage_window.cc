@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The sums behind UsageWindow and Commitments; docs/usage.md derives them.
+// The sums behind UsageWindow; docs/usage.md derives them.
 // An edge is looked at three times at most: added, passed by the leading
 // cursor, passed by the trailing one. Not thread-safe.
 
@@ -13,8 +13,6 @@
 namespace budget {
 
 namespace {
-
-bool later(const Edge& a, const Edge& b) { return a.at > b.at; }
 
 // So many edges before the leading cursor are worth a walk.
 constexpr std::size_t kBatch = 4096;
@@ -31,7 +29,9 @@ Usage& Usage::operator+=(const Usage& other) {
     return *this;
 }
 
-UsageWindow::UsageWindow(Seconds length) : length_(length) { assert(length > 0 && length <= kMaxWindow); }
+UsageWindow::UsageWindow(Seconds length) : length_(length) {
+    assert(length > 0 && length <= kMaxWindow);
+}
 
 OwnerIndex UsageWindow::add_owner() {
     assert(rows_.size() < kMaxOwners);
@@ -121,42 +121,6 @@ void UsageWindow::sort_log() {
     ahead_ = static_cast<std::size_t>(log_.end() - lead);
     last_ = log_.back().at();
     fresh_ = 0;
-}
-
-OwnerIndex Commitments::add_owner() {
-    rows_.emplace_back();
-    return static_cast<OwnerIndex>(rows_.size() - 1);
-}
-
-void Commitments::add_edge(const Edge& edge) {
-    if (edge.at <= now_) return;
-    count(edge, 1);
-    ahead_.push_back(edge);
-    std::push_heap(ahead_.begin(), ahead_.end(), later);
-}
-
-void Commitments::add_undated(OwnerIndex owner, Wide gpu_time) { rows_[owner].undated += gpu_time; }
-
-void Commitments::advance(Seconds now) {
-    if (now <= now_) return;
-    now_ = now;
-    while (!ahead_.empty() && ahead_.front().at <= now_) {
-        count(ahead_.front(), -1);
-        std::pop_heap(ahead_.begin(), ahead_.end(), later);
-        ahead_.pop_back();
-    }
-}
-
-Wide Commitments::commitment(OwnerIndex owner) const {
-    const Row& row = rows_[owner];
-    return now_ * row.rate - row.first + row.undated;
-}
-
-void Commitments::count(const Edge& edge, int sign) {
-    Row& row = rows_[edge.owner];
-    const Wide change = Wide{edge.change} * sign;
-    row.rate += change;
-    row.first += change * edge.at;
 }
 
 }  // namespace budget

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// GPU time behind an instant `now` and ahead of it, exact to the second, for
-// many owners: UsageWindow has what was charged in (now - W, now] (rule U3),
-// Commitments what is promised after now (rule U4). Both know an owner's rate by
-// its edges, the instants at which it changes, and hold sums of change x instant
-// alone; docs/usage.md has the formulas. GPU time is in 1/5040 GPU-seconds.
+// GPU time charged inside a sliding window (now - W, now], exact to the second,
+// for many owners (rule U3). An owner's rate is known by its edges, the instants
+// at which it changes; the window holds sums of change x instant alone, and
+// docs/usage.md has the formulas. GPU time is in 1/5040 GPU-seconds.
 // Owned by one ledger; not thread-safe.
 #ifndef SLURM_BUDGET_COMMON_USAGE_WINDOW_H
 #define SLURM_BUDGET_COMMON_USAGE_WINDOW_H
@@ -118,41 +117,6 @@ class UsageWindow {
     Seconds last_ = 0;       // no entry in order is later
     std::size_t ahead_ = 0;  // how many in order the leading cursor has not passed
     std::size_t fresh_ = 0;  // how many came out of order
-};
-
-// The integral from now on of each owner's promised rate, whose edges sum to 0;
-// and amounts promised without a date (suspended runs, rule U6).
-class Commitments {
-   public:
-    OwnerIndex add_owner();
-
-    // Counts an edge; one at or before now is without effect. The opposite edge
-    // takes it back. O(log edges ahead).
-    void add_edge(const Edge& edge);
-
-    // Counts an amount without a date; the opposite amount takes it back.
-    void add_undated(OwnerIndex owner, Wide gpu_time);
-
-    // Drops the edges that are past. An earlier now than before has no effect.
-    void advance(Seconds now);
-
-    // O(1).
-    Wide commitment(OwnerIndex owner) const;
-
-    std::size_t edges() const { return ahead_.size(); }
-
-   private:
-    struct Row {
-        Wide rate = 0;     // sum of change over the edges ahead
-        Wide first = 0;    // sum of change x at over them
-        Wide undated = 0;
-    };
-
-    void count(const Edge& edge, int sign);
-
-    Seconds now_ = 0;
-    std::vector<Row> rows_;
-    std::vector<Edge> ahead_;  // a heap, the earliest at the front
 };
 
 }  // namespace budget

@@ -5,7 +5,7 @@
 #ifndef SLURM_BUDGET_TESTS_BENCH_H
 #define SLURM_BUDGET_TESTS_BENCH_H
 
-void bench_charge();  // charge_1m_runs
+void bench_charge();  // charge_1m_runs, sum_10k_leaves
 void bench_order();   // order_100k_jobs_10k_leaves, order_100k_memory
 
 #endif

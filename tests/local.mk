@@ -15,6 +15,8 @@ AM_DEFAULT_SOURCE_EXT = .cc
 LDADD = common/libbudget_policy.la $(CHECK_LIBS)
 
 UNIT_TESTS = \
+	tests/claim_test \
+	tests/numbering_test \
 	tests/queue_test \
 	tests/shares_test
 check_PROGRAMS += $(UNIT_TESTS)
@@ -37,7 +39,8 @@ LIVE_TESTS = \
 	tests/t1010-shares.t \
 	tests/t1011-order.t \
 	tests/t1012-bursts.t \
-	tests/t1013-usage.t
+	tests/t1013-usage.t \
+	tests/t9001-valgrind.t
 
 EXTRA_DIST += \
 	tests/check_main.h \

@@ -57,8 +57,13 @@ eventually() {
 state() { [[ $(on "$1" sacct -nXP -j "$2" -o state 2>/dev/null) == "$3"* ]]; }
 running() { [[ $(on "$1" squeue -h -j "$2" -o %T 2>/dev/null) == RUNNING ]]; }
 
-# job_process JOB: the process id of its batch script in the first cluster.
-job_process() { pgrep -f "^/bin/sh $one/spool/n[0-9]*/job$(printf %05d "$1")/slurm_script" | head -n 1; }
+# job_process FILE: the process id that a job has written there; fails unless it lives.
+job_process() {
+    local process
+    process=$(cat "$1") && [[ $process ]] && ! gone "$process" && echo "$process"
+}
+
+alive() { job_process "$1" >/dev/null 2>&1; }
 
 # gone PID...: none exists; a zombie counts as gone.
 gone() {
@@ -162,7 +167,7 @@ ok "bob's job is recorded as completed" eventually 15 state "$one" "$b" COMPLETE
 is "alice's job ran as alice with two GPUs" "$(cat "$one/home/alice/out")" "alice team_alice 0,1"
 is "bob's job ran as bob with eight GPUs" "$(cat "$one/home/bob/out")" "bob team_bob 0,1,2,3,4,5,6,7"
 is "the records have users, accounts and GPUs" \
-    "$(on "$one" sacct -nXP -a -o user,account,alloctres | grep -o '^[^|]*|[^|]*\|gres/gpu=[0-9]*' | paste -sd' ')" \
+    "$(on "$one" sacct -nXP -j "$a,$b" -o user,account,alloctres | grep -o '^[^|]*|[^|]*\|gres/gpu=[0-9]*' | paste -sd' ')" \
     "alice|team_alice gres/gpu=2 bob|team_bob gres/gpu=8"
 is "srun works for a user" "$(as "$one" alice srun --gres=gpu:1 id -un)" alice
 is "env lines work in a shell" "$(eval "$(mini env --dir "$one")" && sinfo -h -o %D)" 2
@@ -195,18 +200,20 @@ ok "the record has fast seconds: $limit" test "$limit" -ge 120 -a "$limit" -le 4
 
 # --- restarts --------------------------------------------------------------------------------------------------------
 
-d=$(as "$one" alice sbatch --parsable --gres=gpu:8 --wrap 'sleep 300')
-e=$(as "$one" bob sbatch --parsable --export=NONE --gres=gpu:1 --wrap 'sleep 301')
+d=$(as "$one" alice sbatch --parsable --gres=gpu:8 --wrap 'echo $$ >pid && sleep 300 && true')
+e=$(as "$one" bob sbatch --parsable --gres=gpu:1 --wrap 'echo $$ >pid && env -i sleep 300 && true')
 ok "a long job runs" eventually 10 running "$one" "$d"
 ok "another long job runs" eventually 10 running "$one" "$e"
-process=$(job_process "$d")
+ok "its process is there" eventually 10 alive "$one/home/alice/pid"
+ok "so is the other's" eventually 10 alive "$one/home/bob/pid"
+process=$(job_process "$one/home/alice/pid")
 started=$(on "$one" squeue -h -j "$d" -o %S)
 controller=$(<"$one/run/slurmctld.pid")
 mini restart slurmctld --dir "$one"
 is "restart slurmctld succeeds" $? 0
 ok "it is another process" test "$controller" != "$(<"$one/run/slurmctld.pid")"
 is "the job runs on since its start" "$(on "$one" squeue -h -j "$d" -o '%T %S')" "RUNNING $started"
-is "as the same process" "$(job_process "$d")" "$process"
+is "as the same process" "$(job_process "$one/home/alice/pid")" "$process"
 mini kill slurmctld slurmd-n2 --dir "$one"
 is "kill succeeds" $? 0
 is "status tells that daemons are missing" "$(code mini status --dir "$one")" 1
@@ -214,7 +221,7 @@ mini start slurmctld slurmd-n2 --dir "$one"
 is "start succeeds" $? 0
 is "all daemons run again" "$(code mini status --dir "$one")" 0
 is "the job still runs" "$(on "$one" squeue -h -j "$d" -o '%T %S')" "RUNNING $started"
-ok "as the same process still" test "$process" -a "$(job_process "$d")" = "$process"
+is "as the same process still" "$(job_process "$one/home/alice/pid")" "$process"
 
 # --- down ------------------------------------------------------------------------------------------------------------
 
@@ -225,7 +232,8 @@ ok "it leaves no folder" test ! -e "$broken"
 
 mapfile -t pids < <(
     cut -d' ' -f1 "$one"/run/*.pid "$two"/run/*.pid
-    for script in $(job_process "$d") $(job_process "$e"); do echo "$script" && pgrep -P "$script"; done
+    cat "$one"/home/{alice,bob}/pid
+    for user in alice bob; do pgrep -P "$(cat "$one/home/$user/pid")"; done
 )
 ok "there are processes to end: ${#pids[@]}" test "${#pids[@]}" -ge 17
 ok "the search for what is left finds them" test "$(ours | wc -l)" -ge "${#pids[@]}"

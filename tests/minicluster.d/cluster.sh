@@ -85,10 +85,12 @@ start_clock() {
     chmod 666 "${shared[@]}"
 }
 
+# database_options: as cheap as can be. A tmpdir of its own is needed: a starting mariadbd removes every temporary
+# table it finds in its tmpdir, those of its neighbours too.
 database_options() {
-    printf '%s\n' --no-defaults --datadir="$dir/db/data" --socket="$dir/db/socket" --skip-networking \
-        --skip-name-resolve --innodb-buffer-pool-size=64M --innodb-log-file-size=16M --innodb-doublewrite=0 \
-        --innodb-flush-method=nosync --innodb-flush-log-at-trx-commit=0 --debug-no-sync \
+    printf '%s\n' --no-defaults --datadir="$dir/db/data" --tmpdir="$dir/db/tmp" --socket="$dir/db/socket" \
+        --skip-networking --skip-name-resolve --innodb-buffer-pool-size=64M --innodb-log-file-size=16M \
+        --innodb-doublewrite=0 --innodb-flush-method=nosync --innodb-flush-log-at-trx-commit=0 --debug-no-sync \
         --innodb-lock-wait-timeout=900 --performance-schema=0 --max-allowed-packet=16M
     if ((EUID == 0)); then echo --user=root; fi
 }
@@ -96,7 +98,7 @@ database_options() {
 make_database() {
     local options
     mapfile -t options < <(database_options | grep -v -e '^--socket' -e '^--skip-networking')
-    mkdir "$dir/db/data"
+    mkdir "$dir/db/data" "$dir/db/tmp"
     MINICLUSTER_DAEMON=$dir mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal --skip-test-db \
         >>"$dir/log/mariadb-install-db.out" 2>&1 </dev/null
 }
@@ -160,7 +162,7 @@ stop_seconds() {
 daemon_failed() {
     if daemon_pid "$1"; then warn "$1 runs, but does not serve"; else warn "$1 did not start, or it ended"; fi
     warn "the end of $dir/log/$1.out:"
-    tail -n 15 "$dir/log/$1.out" >&2
+    tail -n 30 "$dir/log/$1.out" >&2
     exit 1
 }
 
@@ -190,7 +192,7 @@ cluster_registered() {
 # load_budgets: without root the user must be an administrator before sacctmgr reads a file.
 load_budgets() {
     local output
-    if [[ $single_user ]]; then slurm sacctmgr -i -Q add user "$owner" account=root adminlevel=admin; fi
+    if [[ $single_user ]]; then slurm sacctmgr -i -Q add user "$owner" account=root adminlevel=admin >/dev/null; fi
     output=$(slurm sacctmgr -i load file="$dir/etc/budgets" cluster=mini 2>&1) || {
         warn "sacctmgr does not take the budgets ${budgets:-made by default}:"
         printf '%s\n' "$output" >&2

@@ -141,7 +141,8 @@ StorageLoc=slurm_acct_db
 END
 }
 
-# write_users: the machine's users and ours, for libnss-wrapper; ours hide the machine's of the same name.
+# write_users: the machine's users and ours, for libnss-wrapper; ours hide the machine's of the same name. Slurm's
+# --export=NONE asks `su` without the wrapper, which does not know ours.
 write_users() {
     local user id=20000 hidden
     hidden=$(IFS='|' && echo "${users[*]}")
@@ -154,7 +155,7 @@ write_users() {
     getent group | grep -vE "^($hidden):" >"$dir/etc/group"
     for user in "${users[@]}"; do
         while id=$((id + 1)) && getent passwd "$id" >/dev/null || getent group "$id" >/dev/null; do :; done
-        echo "$user:x:$id:$id:$user of a private cluster:$dir/home/$user:/bin/sh" >>"$dir/etc/passwd"
+        echo "$user:*:$id:$id:$user of a private cluster:$dir/home/$user:/bin/sh" >>"$dir/etc/passwd"
         echo "$user:x:$id:" >>"$dir/etc/group"
         mkdir -m 700 "$dir/home/$user"
         chown "$id:$id" "$dir/home/$user"

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Tests of common/numbering (rule Q6): rows of small bands by hand, properties on
+// random queues, and how many numbers steady arrivals move in the long run.
+#include "common/numbering.h"
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/check_main.h"
+
+namespace {
+
+using namespace budget;
+
+constexpr NumberBand kWide{(1U << 30) + (1U << 28), 1U << 31};
+
+std::string text(const std::vector<std::uint32_t>& numbers) {
+    std::string line;
+    for (std::uint32_t n : numbers) line += (line.empty() ? "" : " ") + std::to_string(n);
+    return line;
+}
+
+std::vector<std::uint32_t> numbers_of(const char* line) {
+    std::istringstream stream(line);
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t n = 0; stream >> n;) numbers.push_back(n);
+    return numbers;
+}
+
+struct Row {
+    const char* why;
+    NumberBand band;
+    const char* before;
+    const char* after;
+    std::size_t changed;
+};
+
+const Row kRows[] = {
+    {"Q6: nobody to number", {10, 20}, "", "", 0},
+    {"Q6: numbers that fall stay", {10, 20}, "19 15 10", "19 15 10", 0},
+    {"Q6: one that has none goes into the middle of the gap", {10, 20}, "18 0 12", "18 15 12", 1},
+    {"Q6: two share the gap evenly", {10, 30}, "28 0 0 13", "28 23 18 13", 2},
+    {"Q6: of two that changed places one moves", {10, 30}, "20 15 25 12", "20 15 14 12", 1},
+    {"Q6: 0, an operator's number and one of another band are no numbers", {10, 30}, "28 4000000000 5 13", "28 23 18 13", 2},
+    {"Q6: the band is half open: low is a number, high is not", {10, 20}, "20 10", "11 10", 1},
+    {"Q6: a newcomer at the end stays near the last", {0, 1U << 20}, "1000 0", "1000 968", 1},
+    {"Q6: a newcomer at the front stays near the first", {0, 1U << 20}, "0 1000", "1032 1000", 1},
+    {"Q6: without any number all go to the middle half of the band", {0, 400}, "0 0 0", "250 200 149", 3},
+    {"Q6: a band with no number to spare", {10, 14}, "0 0 0 0", "13 12 11 10", 4},
+    {"Q6: a gap without room: the fewest move that make some", {10, 20}, "15 14 0 13", "15 14 11 10", 2},
+    {"Q6: at the lower end without room", {10, 20}, "11 10 0", "12 11 10", 3},
+    {"Q6: at the upper end without room", {10, 20}, "0 19 18", "19 18 17", 3},
+    {"Q6: equal numbers are not in order", {10, 30}, "20 20 20", "20 19 18", 2},
+    {"Q6: a number with too little below it for those behind cannot stay", {10, 14}, "11 0 0", "12 11 10", 3},
+    {"Q6: a number with too little above it for those before cannot stay", {10, 14}, "0 0 13", "13 12 11", 3},
+};
+
+START_TEST(row) {
+    const Row& row = kRows[_i];
+    std::vector<std::uint32_t> numbers = numbers_of(row.before);
+    const std::size_t changed = renumber(numbers, row.band);
+    ck_assert_msg(text(numbers) == row.after, "%s: expected \"%s\", got \"%s\"", row.why, row.after, text(numbers).c_str());
+    ck_assert_msg(changed == row.changed, "%s: expected %zu changes, got %zu", row.why, row.changed, changed);
+}
+END_TEST
+
+// What must hold of every result.
+void check_result(const std::vector<std::uint32_t>& before, const std::vector<std::uint32_t>& after, std::size_t changed, NumberBand band,
+                  std::uint64_t seed) {
+    const auto which = static_cast<unsigned long long>(seed);
+    std::size_t differ = 0;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        ck_assert_msg(band.contains(after[i]), "Q6: queue %llu leaves the band", which);
+        if (i > 0) ck_assert_msg(after[i - 1] > after[i], "Q6: queue %llu does not fall strictly", which);
+        differ += after[i] != before[i] ? 1 : 0;
+    }
+    ck_assert_msg(differ == changed, "Q6: queue %llu reports %zu changes of %zu", which, changed, differ);
+    std::vector<std::uint32_t> again = after;
+    ck_assert_msg(renumber(again, band) == 0 && again == after, "Q6: queue %llu changes again when nothing has", which);
+}
+
+// The length of the longest subsequence that can stay: falling, inside the
+// band, and with room for the others. By trying all pairs.
+std::size_t longest_that_can_stay(const std::vector<std::uint32_t>& numbers, NumberBand band) {
+    const std::size_t count = numbers.size();
+    std::vector<std::size_t> length(count, 0);
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t n = numbers[i];
+        if (!band.contains(n) || n - band.low < count - 1 - i || band.high - 1 - n < i) continue;
+        length[i] = 1;
+        for (std::size_t j = 0; j < i; ++j)
+            if (length[j] > 0 && numbers[j] > n && numbers[j] - n >= i - j) length[i] = std::max(length[i], length[j] + 1);
+        longest = std::max(longest, length[i]);
+    }
+    return longest;
+}
+
+START_TEST(random_queues_in_narrow_bands) {
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+        std::mt19937_64 random(seed);
+        const std::size_t count = 1 + random() % 12;
+        const auto size = static_cast<std::uint32_t>(count + random() % 30);
+        const NumberBand band{5, 5 + size};
+        std::vector<std::uint32_t> numbers(count);
+        for (std::uint32_t& n : numbers) n = static_cast<std::uint32_t>(random() % (size + 10));
+        const std::vector<std::uint32_t> before = numbers;
+        const std::size_t changed = renumber(numbers, band);
+        check_result(before, numbers, changed, band, seed);
+        ck_assert_msg(changed >= count - longest_that_can_stay(before, band), "Q6: queue %llu: the oracle is wrong",
+                      static_cast<unsigned long long>(seed));
+    }
+}
+END_TEST
+
+START_TEST(as_few_as_possible_change_where_there_is_room) {
+    for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+        std::mt19937_64 random(seed);
+        const std::size_t count = 1 + random() % 40;
+        std::vector<std::uint32_t> numbers(count);
+        for (std::uint32_t& n : numbers)
+            n = random() % 8 == 0 ? 0 : kWide.low + static_cast<std::uint32_t>(1 + random() % 700) * (1U << 20);
+        const std::vector<std::uint32_t> before = numbers;
+        const std::size_t changed = renumber(numbers, kWide);
+        check_result(before, numbers, changed, kWide, seed);
+        const std::size_t fewest = count - longest_that_can_stay(before, kWide);
+        ck_assert_msg(changed == fewest, "Q6: queue %llu changes %zu, %zu would do", static_cast<unsigned long long>(seed), changed, fewest);
+    }
+}
+END_TEST
+
+// Where jobs come and go in the queue, pass after pass.
+struct Flow {
+    const char* why;
+    std::size_t length;
+    double arrive;  // where in the queue, 0 is the front
+    double leave;   // negative: anywhere
+    double most;    // numbers changed for each arrival on average, at the most
+};
+
+const Flow kFlows[] = {
+    {"Q6: arrivals at the end, starts from the front", 1000, 1, 0, 3},
+    {"Q6: arrivals at the front, losses at the end", 1000, 0, 1, 3},
+    {"Q6: arrivals in the middle", 1000, 0.5, -1, 12},
+    {"Q6: arrivals behind the first, starts from the front", 1000, 0.01, 0, 3},
+    {"Q6: arrivals before the last, losses anywhere", 1000, 0.99, -1, 12},
+};
+
+START_TEST(steady_arrivals_move_few) {
+    const Flow& flow = kFlows[_i];
+    std::mt19937_64 random(3);
+    std::vector<std::uint32_t> queue(flow.length, 0);
+    renumber(queue, kWide);
+    constexpr std::size_t kPasses = 20'000;
+    std::size_t changed = 0;
+    const auto place = [&](double part) {
+        return static_cast<std::ptrdiff_t>(part * static_cast<double>(queue.size()));
+    };
+    for (std::size_t pass = 0; pass < kPasses; ++pass) {
+        queue.insert(queue.begin() + place(flow.arrive), 0);
+        const double leave = flow.leave < 0 ? static_cast<double>(random() % 1000) / 1000 : flow.leave;
+        queue.erase(queue.begin() + std::min(place(leave), std::ssize(queue) - 1));
+        changed += renumber(queue, kWide);
+    }
+    check_result(queue, queue, 0, kWide, 0);
+    const double average = static_cast<double>(changed) / kPasses;
+    ck_assert_msg(average <= flow.most, "%s: %.1f numbers change for each arrival", flow.why, average);
+}
+END_TEST
+
+START_TEST(a_queue_that_grows_keeps_its_numbers) {
+    std::vector<std::uint32_t> queue;
+    std::size_t changed = 0;
+    for (int pass = 0; pass < 10'000; ++pass) {
+        queue.push_back(0);
+        changed += renumber(queue, kWide);
+    }
+    ck_assert_msg(changed == 10'000, "Q6: only newcomers at the end get numbers, but %zu of 10000 changes were made", changed);
+}
+END_TEST
+
+START_TEST(a_hundred_thousand) {
+    std::mt19937_64 random(9);
+    std::vector<std::uint32_t> queue(100'000, 0);
+    renumber(queue, kWide);
+    for (int i = 0; i < 1000; ++i) std::swap(queue[random() % queue.size()], queue[random() % queue.size()]);
+    const std::vector<std::uint32_t> before = queue;
+    const std::size_t changed = renumber(queue, kWide);
+    check_result(before, queue, changed, kWide, 0);
+    ck_assert_msg(changed <= 2000, "Q6: 1000 exchanges change at most 2000 numbers, not %zu", changed);
+}
+END_TEST
+
+Suite* numbering_suite() {
+    Suite* suite = suite_create("numbering");
+    TCase* tcase = tcase_create("numbering");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, row, 0, std::ssize(kRows));
+    tcase_add_test(tcase, random_queues_in_narrow_bands);
+    tcase_add_test(tcase, as_few_as_possible_change_where_there_is_room);
+    tcase_add_loop_test(tcase, steady_arrivals_move_few, 0, std::ssize(kFlows));
+    tcase_add_test(tcase, a_queue_that_grows_keeps_its_numbers);
+    tcase_add_test(tcase, a_hundred_thousand);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
+}  // namespace
+
+int main() { return run_suite(numbering_suite()); }
