@@ -98,4 +98,30 @@ on order scancel -u bob -u alice -u zoe >/dev/null 2>&1
 on order scancel "$a2" "$b1" "$b2" "$blocker" 2>/dev/null
 ok "the cluster is empty" wait_for 30 eval '[[ -z $(on order squeue -h) ]]'
 
+note "jobs in several partitions have the same number in each"
+on order scontrol create partitionname=extra nodes=ALL >/dev/null
+blocker=$(sleeper order zoe z 16 600)
+ok "the cluster is taken" wait_for 20 running "$blocker"
+b1=$(sleeper order bob b 4 5)
+a1=$(sleeper order alice a 4 5 -p main,extra)
+a2=$(sleeper order alice a 4 5 --nice=10)
+ok "the order is the same as in one partition" wait_for 3 eval 'order_is order "$a1 $b1 $a2" || order_is order "$a1 $a2 $b1" || order_is order "$b1 $a1 $a2"'
+factors() { on order sprio -h -j "$1" -o '%Y' | tr -d ' ' | sort -u; }
+ok "sprio sums to the number that squeue shows, in both partitions" \
+	wait_for 2 eval '[[ $(factors "$a1") == "$(priority order "$a1")" && $(on order sprio -h -j "$a1" -o %Y | wc -l) == 2 ]]'
+on order scancel "$a1" "$a2" "$b1"
+
+note "RK-12: a bad parameter is refused, and the last good set stays in force"
+a1=$(sleeper order alice a 4 5)
+z1=$(sleeper order zoe z 4 5)
+ok "the used one comes last" wait_for 2 order_is order "$a1 $z1"
+cluster order conf 'PriorityParameters=window=7' >/dev/null
+ok "the log says which key, which value and what to write" \
+	wait_for 5 grep -q 'priority/budget: PriorityParameters: window=7: .*7-0' "$(controller_log order)"
+ok "usage and order are as before" eval 'usage_at_least z 16 && order_is order "$a1 $z1"'
+cluster order conf 'PriorityParameters=window=2s,quantum=10s' >/dev/null
+on order scancel "$blocker"
+ok "a good one takes effect: with a window of 2 s nothing is left of the usage" \
+	wait_for 20 eval '[[ -z $(on order squeue -h) && $(raw_usage order root) == 0 ]]'
+
 finish

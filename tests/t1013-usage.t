@@ -123,6 +123,19 @@ on usage scontrol update jobid="$sized" numnodes=1 >/dev/null
 ok "it ends" wait_for 30 ended "$sized"
 ok "U2: both parts by slurmdbd, $(recorded size) GPU-s" wait_for 3 settled size "$(recorded size)" 16
 
+note "U8: usage belongs to the leaf by name"
+of_wes=$(raw_usage usage multi wes)
+ok "wes has used something" test "${of_wes:-0}" -gt 0
+on usage sacctmgr -i delete user wes account=multi >/dev/null
+ok "U8: that of a deleted association stays in its account" wait_for 5 eval '[[ -z $(raw_usage usage multi wes) && $(raw_usage usage multi) == "$of_wes" ]]'
+on usage sacctmgr -i add user wes account=multi fairshare=parent >/dev/null
+ok "U8: a re-created one gets its own back" wait_for 5 eval '[[ $(raw_usage usage multi wes) == "$of_wes" && $(raw_usage usage multi) == "$of_wes" ]]'
+on usage sacctmgr -i modify account multi set parent=node >/dev/null
+ok "U8: an account that moves takes its usage along" wait_for 5 eval \
+	'(($(raw_usage usage node) == $(raw_usage usage node vic) + of_wes && $(raw_usage usage multi) == of_wes))'
+on usage sacctmgr -i modify account multi set parent=root >/dev/null
+ok "and back" wait_for 5 eval '(($(raw_usage usage node) == $(raw_usage usage node vic)))'
+
 note "US-06: requeue at the very moment of the end, many times"
 rounds=${SLURM_BUDGET_LONG:+1000}
 rounds=${rounds:-60}
