@@ -78,10 +78,22 @@ check_shares() {
 	done
 }
 
-note "window $window s: p2 idle for two windows, a and b backlogged"
+note "window $window s: all three backlogged for two windows, then measured over the next"
 start=$(date +%s)
-run_until $((start + 2 * window)) a b
-check_shares $((start + window)) $((start + 2 * window)) 2 a=70 b=30
+run_until $((start + 3 * window)) a b c
+to=$(date +%s)
+check_shares $((to - window)) "$to" 2 a=42 b=18 c=40
+
+note "p2 idle: a and b share everything"
+on shares scancel -A c
+start=$(date +%s)
+run_until $((start + window + 10)) a b
+to=$(date +%s)
+records=$(gpu_seconds shares $((to - window)) "$to")
+all=$(awk '$1 == "total" { print $2 }' <<<"$records")
+used=$(awk '$1 == "a" { print $2 }' <<<"$records")
+within "a's share of everything by slurmdbd, %" "$(percent "$used" "$all")" 70 2
+within "a's share of p1 by sshare, %" "$(percent "$(raw_usage shares a)" "$(raw_usage shares p1)")" 70 2
 
 note "c returns: first until its ratio is level"
 returned=$(date +%s)
@@ -92,10 +104,8 @@ run_until $((returned + level * 7 / 10)) a b c
 others=$(on shares env SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P -S "$(instant "$returned")" -o Account,Start |
 	awk -F'|' -v from=$((returned + 3)) -v to=$((returned + level * 7 / 10)) '$1 != "c" && $2 ~ /^[0-9]+$/ && $2 > from && $2 <= to' | wc -l)
 is "no job of a or b starts before c is level" "$others" 0
-
-note "all three backlogged for two windows, then measured over the next"
-run_until $((returned + 3 * window)) a b c
-to=$(date +%s)
-check_shares $((to - window)) "$to" 2 a=42 b=18 c=40
+started=$(on shares env SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P -A c -S "$(instant "$returned")" -o Start |
+	awk -v from="$returned" '$1 ~ /^[0-9]+$/ && $1 >= from' | wc -l)
+ok "c's jobs do start: $started" test "$started" -ge 16
 
 finish
