@@ -117,13 +117,6 @@ Wide commitment(const Run& run, Seconds now) {
 
 }  // namespace
 
-NodeUsage& NodeUsage::operator+=(const NodeUsage& other) {
-    allocated += other.allocated;
-    unallocated += other.unallocated;
-    commitment = saturating_add(commitment, other.commitment);
-    return *this;
-}
-
 RunTable::Slot RunTable::find(RunKey key) const {
     if (buckets_.empty()) return kNone;
     Slot slot = buckets_[key.job_id & (buckets_.size() - 1)];
@@ -143,11 +136,12 @@ RunTable::Slot RunTable::insert(RunKey key) {
 }
 
 void RunTable::erase(Slot slot) {
-    Slot* link = &bucket((*this)[slot].key);
+    Run& run = (*this)[slot];
+    Slot* link = &bucket(run.key);
     while (*link != slot) link = &(*this)[*link].next;
-    *link = (*this)[slot].next;
-    (*this)[slot] = Run{};
-    (*this)[slot].next = std::exchange(free_, slot);
+    *link = run.next;
+    run = Run{};
+    run.next = std::exchange(free_, slot);
     --size_;
 }
 
@@ -286,19 +280,14 @@ void Ledger::advance(Seconds now) {
 }
 
 const std::vector<NodeUsage>& Ledger::node_usage() {
-    if (summed_) return sums_;
-    const std::vector<NodeUsage> by_owner = usage_by_owner();
-    sums_.assign(node_parents_.size(), {});
-    for (OwnerIndex index = 0; index < owners_.size(); ++index) sums_[owners_[index].node] += by_owner[index];
-    for (std::size_t node = sums_.size(); node-- > 1;) sums_[node_parents_[node]] += sums_[node];
-    summed_ = true;
-    return sums_;
+    sum_up();
+    return by_node_;
 }
 
 std::vector<NodeUsage> Ledger::own_usage(std::span<const Association> associations) {
-    const std::vector<NodeUsage> by_owner = usage_by_owner();
+    sum_up();
     std::vector<NodeUsage> by_heir(owners_.size());
-    for (OwnerIndex index = 0; index < owners_.size(); ++index) by_heir[owners_[index].heir] += by_owner[index];
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) by_heir[owners_[index].heir] += by_owner_[index];
     std::vector<NodeUsage> own;
     own.reserve(associations.size());
     for (const Association& association : associations) {
@@ -308,19 +297,26 @@ std::vector<NodeUsage> Ledger::own_usage(std::span<const Association> associatio
     return own;
 }
 
-std::vector<NodeUsage> Ledger::usage_by_owner() {
+void Ledger::sum_up() {
+    if (summed_) return;
+    sum_owners();
+    by_node_.assign(node_parents_.size(), {});
+    for (OwnerIndex index = 0; index < owners_.size(); ++index) by_node_[owners_[index].node] += by_owner_[index];
+    for (std::size_t node = by_node_.size(); node-- > 1;) by_node_[node_parents_[node]] += by_node_[node];
+    summed_ = true;
+}
+
+void Ledger::sum_owners() {
     allocated_.settle();
     unallocated_.settle();
-    std::vector<NodeUsage> usage(owners_.size());
+    by_owner_.resize(owners_.size());
     for (OwnerIndex index = 0; index < owners_.size(); ++index) {
-        usage[index].allocated = allocated_.usage(index);
-        usage[index].unallocated = unallocated_.usage(index);
+        by_owner_[index] = {.allocated = allocated_.usage(index), .unallocated = unallocated_.usage(index)};
     }
     for (const Slot slot : open_) {
         const Run& run = runs_[slot];
-        if (run.contract > 0) usage[run.owner].commitment += commitment(run, now());
+        if (run.contract > 0) by_owner_[run.owner].commitment += commitment(run, now());
     }
-    return usage;
 }
 
 Rate Ledger::running() {

@@ -38,7 +38,7 @@ enum class RunClass : std::uint8_t {
 
 // A run as it is at the ledger's now.
 struct RunView {
-    RunKey key;
+    RunKey key = {};
     AssocId assoc = 0;  // as in any tree set so far; an unknown one leaves the run where it is, at first at the root
     RunClass run_class = RunClass::kAllocated;
     Rate rate = 0;  // while not suspended
@@ -59,13 +59,13 @@ struct RunStep {
 
 // What the ledger knows of a run. One cache line.
 struct alignas(64) Run {
-    RunKey key;
+    RunKey key = {};
     OwnerIndex owner = 0;        // Ledger::owner
     std::uint32_t contract = 0;  // seconds
     Seconds start = 0;
-    Seconds until = 0;                            // its end, or while it runs when it was last seen
-    Rate rate = 0;                                // from its start on
-    std::unique_ptr<std::vector<RunStep>> steps;  // what changed after the start, by time; mostly none
+    Seconds until = 0;                                 // its end, or while it runs when it was last seen
+    Rate rate = 0;                                     // from its start on
+    std::unique_ptr<std::vector<RunStep>> steps = {};  // what changed after the start, by time; mostly none
     RunClass run_class = RunClass::kAllocated;
     bool refunded = false;
     bool ended = false;
@@ -95,7 +95,12 @@ struct NodeUsage {
     Usage unallocated;
     Wide commitment = 0;  // U4
 
-    NodeUsage& operator+=(const NodeUsage& other);
+    NodeUsage& operator+=(const NodeUsage& other) {
+        allocated += other.allocated;
+        unallocated += other.unallocated;
+        commitment = saturating_add(commitment, other.commitment);
+        return *this;
+    }
 };
 
 // The runs known, by key. A slot keeps its run until it is erased. Job ids come
@@ -199,7 +204,6 @@ class Ledger {
    private:
     OwnerIndex intern(const Association& association);
     OwnerIndex heir(OwnerIndex index) const;
-    std::vector<NodeUsage> usage_by_owner();
 
     void take_up(Run& run, const RunView& view, OwnerIndex owner) const;
     void close(Slot slot);
@@ -207,6 +211,9 @@ class Ledger {
     void forget_runs();
 
     void post(const Run& run, Seconds from, int sign);
+
+    void sum_up();
+    void sum_owners();
 
     UsageWindow allocated_;
     UsageWindow unallocated_;
@@ -222,8 +229,9 @@ class Ledger {
     std::deque<Slot> ended_;  // those with one, in the order in which they ended
     std::uint8_t scan_ = 0;
 
-    std::vector<NodeUsage> sums_;  // by node
-    bool summed_ = false;
+    bool summed_ = false;  // whether these are up to date:
+    std::vector<NodeUsage> by_owner_;
+    std::vector<NodeUsage> by_node_;
 };
 
 }  // namespace budget

@@ -183,10 +183,12 @@ std::optional<Error> TreeBuilder::walk() {
 
 std::string TreeBuilder::circle(Position below) const {
     for (std::size_t i = 0; i < list_.size(); ++i) below = parent_[below];  // now surely on the circle
-    std::string path(list_[below]->account);
-    for (Position p = parent_[below]; p != below; p = parent_[p]) path.append(" under ").append(list_[p]->account);
-    path.append(" under ").append(list_[below]->account);
-    return describe(*list_[below]) + " is under itself: " + path + "; give one of them a parent outside the circle";
+    Position first = below;
+    for (Position p = parent_[below]; p != below; p = parent_[p]) first = std::min(first, p);
+    std::string path(list_[first]->account);
+    for (Position p = parent_[first]; p != first; p = parent_[p]) path.append(" under ").append(list_[p]->account);
+    path.append(" under ").append(list_[first]->account);
+    return describe(*list_[first]) + " is under itself: " + path + "; give one of them a parent outside the circle";
 }
 
 TreeBuilder::Position TreeBuilder::find(AssocId id) const {

@@ -22,13 +22,6 @@ constexpr std::ptrdiff_t kFetchAhead = 16;
 
 }  // namespace
 
-Usage& Usage::operator+=(const Usage& other) {
-    box = saturating_add(box, other.box);
-    tapered2 = saturating_add(tapered2, other.tapered2);
-    running = saturating_rate(Wide{running} + other.running);
-    return *this;
-}
-
 UsageWindow::UsageWindow(Seconds length) : length_(length) {
     assert(length > 0 && length <= kMaxWindow);
 }

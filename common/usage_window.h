@@ -30,7 +30,12 @@ struct Usage {
     Wide tapered2 = 0;  // integral of the rate x 2 (W - age): W times the tapered usage of U3
     Rate running = 0;   // the rate now
 
-    Usage& operator+=(const Usage& other);
+    Usage& operator+=(const Usage& other) {
+        box = saturating_add(box, other.box);
+        tapered2 = saturating_add(tapered2, other.tapered2);
+        running = saturating_rate(Wide{running} + other.running);
+        return *this;
+    }
 };
 
 // At this instant the owner's rate changes by so much. 0 <= at <= kMaxInstant.

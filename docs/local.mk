@@ -5,4 +5,6 @@ dist_doc_DATA = \
 	README.md \
 	NEWS.md \
 	LICENSE \
-	docs/design.md
+	docs/claims.md \
+	docs/design.md \
+	docs/usage.md

@@ -48,7 +48,7 @@ static void insist_on_fair_tree(void)
 static void normalize_shares(void)
 {
 	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
-	ListIterator walk;
+	list_walk_t walk;
 	slurmdb_assoc_rec_t *assoc;
 
 	assoc_mgr_lock(&write_assoc);
@@ -125,11 +125,12 @@ void priority_p_thread_start(void)
 	tick_start();
 }
 
-/* From 23.02 on: the number of a job from the state file. */
-uint32_t priority_p_recover(uint32_t priority);
-uint32_t priority_p_recover(uint32_t priority)
+/* From 23.02 on: once the jobs have been recovered, with their numbers. */
+uint32_t priority_p_recover(uint32_t boost);
+uint32_t priority_p_recover(uint32_t boost)
 {
-	return priority;
+	(void) boost;
+	return SLURM_SUCCESS;
 }
 
 static uint32_t set_in_budget(job_record_t *job)
@@ -186,7 +187,7 @@ double priority_p_calc_fs_factor(long double usage_efctv, long double shares_nor
 static void show_numbers(struct xlist *objects)
 {
 	const slurmctld_lock_t read_job = { .job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK };
-	ListIterator walk;
+	list_walk_t walk;
 	priority_factors_object_t *object;
 
 	if (FACTORS_LIST_LOCKS)

@@ -5,7 +5,8 @@
 # the other.
 
 AM_TESTS_ENVIRONMENT = \
-	SLURM_BUDGET_BUILD_DIR='$(abs_top_builddir)'; export SLURM_BUDGET_BUILD_DIR;
+	SLURM_BUDGET_BUILD_DIR='$(abs_top_builddir)'; export SLURM_BUDGET_BUILD_DIR; \
+	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-5}"; export CK_TIMEOUT_MULTIPLIER;
 
 TEST_EXTENSIONS = .t
 T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -16,9 +17,17 @@ LDADD = common/libbudget_policy.la $(CHECK_LIBS)
 
 UNIT_TESTS = \
 	tests/claim_test \
+	tests/fair_tree_test \
+	tests/ledger_test \
 	tests/numbering_test \
+	tests/parameters_test \
 	tests/queue_test \
-	tests/shares_test
+	tests/shares_test \
+	tests/snapshot_test \
+	tests/time_text_test \
+	tests/tree_test \
+	tests/units_test \
+	tests/usage_window_test
 check_PROGRAMS += $(UNIT_TESTS)
 
 TREE_TESTS = \
@@ -36,10 +45,12 @@ endif
 
 LIVE_TESTS = \
 	tests/t1001-multifactor-books.t \
+	tests/t1002-tools.t \
 	tests/t1010-shares.t \
 	tests/t1011-order.t \
 	tests/t1012-bursts.t \
 	tests/t1013-usage.t \
+	tests/t1020-lock-holds.t \
 	tests/t9001-valgrind.t
 
 EXTRA_DIST += \
@@ -59,6 +70,14 @@ EXTRA_DIST += \
 	tests/t0004-manual.t \
 	tests/t0002-exports.t \
 	$(LIVE_TESTS)
+
+if SLURM
+# Preloaded into slurmctld by t1020-lock-holds.t. (Only a run path makes libtool
+# build a shared object that is not installed.)
+noinst_LTLIBRARIES += tests/lock_probe.la
+tests_lock_probe_la_SOURCES = tests/lock_probe.c
+tests_lock_probe_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+endif
 
 # The unit tests again, under valgrind.
 .PHONY: check-valgrind

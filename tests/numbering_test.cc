@@ -31,7 +31,7 @@ std::vector<std::uint32_t> numbers_of(const char* line) {
     return numbers;
 }
 
-struct Row {
+struct NumberRow {
     const char* why;
     NumberBand band;
     const char* before;
@@ -39,7 +39,7 @@ struct Row {
     std::size_t changed;
 };
 
-const Row kRows[] = {
+const NumberRow kRows[] = {
     {"Q6: nobody to number", {10, 20}, "", "", 0},
     {"Q6: numbers that fall stay", {10, 20}, "19 15 10", "19 15 10", 0},
     {"Q6: one that has none goes into the middle of the gap", {10, 20}, "18 0 12", "18 15 12", 1},
@@ -47,20 +47,20 @@ const Row kRows[] = {
     {"Q6: of two that changed places one moves", {10, 30}, "20 15 25 12", "20 15 14 12", 1},
     {"Q6: 0, an operator's number and one of another band are no numbers", {10, 30}, "28 4000000000 5 13", "28 23 18 13", 2},
     {"Q6: the band is half open: low is a number, high is not", {10, 20}, "20 10", "11 10", 1},
-    {"Q6: a newcomer at the end stays near the last", {0, 1U << 20}, "1000 0", "1000 968", 1},
-    {"Q6: a newcomer at the front stays near the first", {0, 1U << 20}, "0 1000", "1032 1000", 1},
-    {"Q6: without any number all go to the middle half of the band", {0, 400}, "0 0 0", "250 200 149", 3},
+    {"Q6: a newcomer at the end stays near the last", {1, 1U << 20}, "1000 0", "1000 969", 1},
+    {"Q6: a newcomer at the front stays near the first", {1, 1U << 20}, "0 1000", "1031 1000", 1},
+    {"Q6: without any number all go to the middle half of the band", {1, 401}, "0 0 0", "251 201 151", 3},
     {"Q6: a band with no number to spare", {10, 14}, "0 0 0 0", "13 12 11 10", 4},
-    {"Q6: a gap without room: the fewest move that make some", {10, 20}, "15 14 0 13", "15 14 11 10", 2},
-    {"Q6: at the lower end without room", {10, 20}, "11 10 0", "12 11 10", 3},
-    {"Q6: at the upper end without room", {10, 20}, "0 19 18", "19 18 17", 3},
-    {"Q6: equal numbers are not in order", {10, 30}, "20 20 20", "20 19 18", 2},
-    {"Q6: a number with too little below it for those behind cannot stay", {10, 14}, "11 0 0", "12 11 10", 3},
+    {"Q6: a gap without room: the fewest move that make some", {10, 20}, "15 14 0 13", "15 14 13 12", 2},
+    {"Q6: at the lower end without room all are dealt anew", {10, 20}, "11 10 0", "17 15 13", 3},
+    {"Q6: at the upper end without room all are dealt anew", {10, 20}, "0 19 18", "17 15 13", 3},
+    {"Q6: equal numbers are not in order", {10, 30}, "20 20 20", "22 21 20", 2},
+    {"Q6: a number with too little below it for those behind cannot stay", {10, 14}, "11 0 0", "13 12 11", 3},
     {"Q6: a number with too little above it for those before cannot stay", {10, 14}, "0 0 13", "13 12 11", 3},
 };
 
-START_TEST(row) {
-    const Row& row = kRows[_i];
+START_TEST(number_row) {
+    const NumberRow& row = kRows[_i];
     std::vector<std::uint32_t> numbers = numbers_of(row.before);
     const std::size_t changed = renumber(numbers, row.band);
     ck_assert_msg(text(numbers) == row.after, "%s: expected \"%s\", got \"%s\"", row.why, row.after, text(numbers).c_str());
@@ -68,14 +68,15 @@ START_TEST(row) {
 }
 END_TEST
 
-// What must hold of every result.
+// What must hold of every result. (A passing ck_assert writes to a pipe: not for
+// every number.)
 void check_result(const std::vector<std::uint32_t>& before, const std::vector<std::uint32_t>& after, std::size_t changed, NumberBand band,
                   std::uint64_t seed) {
     const auto which = static_cast<unsigned long long>(seed);
     std::size_t differ = 0;
     for (std::size_t i = 0; i < after.size(); ++i) {
-        ck_assert_msg(band.contains(after[i]), "Q6: queue %llu leaves the band", which);
-        if (i > 0) ck_assert_msg(after[i - 1] > after[i], "Q6: queue %llu does not fall strictly", which);
+        if (!band.contains(after[i])) ck_abort_msg("Q6: queue %llu leaves the band", which);
+        if (i > 0 && after[i - 1] <= after[i]) ck_abort_msg("Q6: queue %llu does not fall strictly", which);
         differ += after[i] != before[i] ? 1 : 0;
     }
     ck_assert_msg(differ == changed, "Q6: queue %llu reports %zu changes of %zu", which, changed, differ);
@@ -111,8 +112,10 @@ START_TEST(random_queues_in_narrow_bands) {
         const std::vector<std::uint32_t> before = numbers;
         const std::size_t changed = renumber(numbers, band);
         check_result(before, numbers, changed, band, seed);
-        ck_assert_msg(changed >= count - longest_that_can_stay(before, band), "Q6: queue %llu: the oracle is wrong",
-                      static_cast<unsigned long long>(seed));
+        const std::size_t fewest = count - longest_that_can_stay(before, band);
+        const bool never_loosened = size <= 2 * (count + 1);
+        ck_assert_msg(never_loosened ? changed == fewest : changed >= fewest, "Q6: queue %llu changes %zu, %zu would do",
+                      static_cast<unsigned long long>(seed), changed, fewest);
     }
 }
 END_TEST
@@ -143,11 +146,11 @@ struct Flow {
 };
 
 const Flow kFlows[] = {
-    {"Q6: arrivals at the end, starts from the front", 1000, 1, 0, 3},
-    {"Q6: arrivals at the front, losses at the end", 1000, 0, 1, 3},
-    {"Q6: arrivals in the middle", 1000, 0.5, -1, 12},
-    {"Q6: arrivals behind the first, starts from the front", 1000, 0.01, 0, 3},
-    {"Q6: arrivals before the last, losses anywhere", 1000, 0.99, -1, 12},
+    {"Q6: arrivals at the end, starts from the front", 300, 1, 0, 3},
+    {"Q6: arrivals at the front, losses at the end", 300, 0, 1, 3},
+    {"Q6: arrivals in the middle", 300, 0.5, -1, 8},
+    {"Q6: arrivals behind the first, starts from the front", 300, 0.01, 0, 3},
+    {"Q6: arrivals before the last, losses anywhere", 300, 0.99, -1, 8},
 };
 
 START_TEST(steady_arrivals_move_few) {
@@ -155,7 +158,7 @@ START_TEST(steady_arrivals_move_few) {
     std::mt19937_64 random(3);
     std::vector<std::uint32_t> queue(flow.length, 0);
     renumber(queue, kWide);
-    constexpr std::size_t kPasses = 20'000;
+    constexpr std::size_t kPasses = 6'000;
     std::size_t changed = 0;
     const auto place = [&](double part) {
         return static_cast<std::ptrdiff_t>(part * static_cast<double>(queue.size()));
@@ -175,11 +178,11 @@ END_TEST
 START_TEST(a_queue_that_grows_keeps_its_numbers) {
     std::vector<std::uint32_t> queue;
     std::size_t changed = 0;
-    for (int pass = 0; pass < 10'000; ++pass) {
+    for (int pass = 0; pass < 3'000; ++pass) {
         queue.push_back(0);
         changed += renumber(queue, kWide);
     }
-    ck_assert_msg(changed == 10'000, "Q6: only newcomers at the end get numbers, but %zu of 10000 changes were made", changed);
+    ck_assert_msg(changed == 3'000, "Q6: only newcomers at the end get numbers, but %zu of 3000 changes were made", changed);
 }
 END_TEST
 
@@ -199,7 +202,7 @@ Suite* numbering_suite() {
     Suite* suite = suite_create("numbering");
     TCase* tcase = tcase_create("numbering");
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, row, 0, std::ssize(kRows));
+    tcase_add_loop_test(tcase, number_row, 0, std::ssize(kRows));
     tcase_add_test(tcase, random_queues_in_narrow_bands);
     tcase_add_test(tcase, as_few_as_possible_change_where_there_is_room);
     tcase_add_loop_test(tcase, steady_arrivals_move_few, 0, std::ssize(kFlows));

@@ -30,7 +30,7 @@ static bool is_shown(size_t i, const slurmdb_assoc_rec_t *assoc)
 
 static bool all_shown(void)
 {
-	ListIterator walk = list_iterator_create(assoc_mgr_assoc_list);
+	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 	bool same = (size_t) list_count(assoc_mgr_assoc_list) == shown_count;
 
@@ -51,7 +51,7 @@ static char *copy(const char *text)
 
 static void take_list(void)
 {
-	ListIterator walk = list_iterator_create(assoc_mgr_assoc_list);
+	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 
 	assoc_view_free();

@@ -91,7 +91,7 @@ static bool list_is_known(void)
 {
 	struct xlist *list = assoc_mgr_assoc_list;
 	slurmdb_assoc_rec_t *assoc;
-	ListIterator walk;
+	list_walk_t walk;
 	size_t i = 0;
 	bool same = (size_t) list_count(list) == row_count;
 
@@ -135,7 +135,7 @@ static void rebuild(void)
 	struct row *old = rows;
 	size_t old_count = row_count;
 	struct id_row *old_by_id = by_id;
-	ListIterator walk = list_iterator_create(assoc_mgr_assoc_list);
+	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 
 	rows = need(calloc((size_t) list_count(assoc_mgr_assoc_list) + 1, sizeof(*rows)));
@@ -177,7 +177,7 @@ static void look_for_reset(struct row *row, const slurmdb_assoc_rec_t *assoc)
 
 static void follow_list(void)
 {
-	ListIterator walk;
+	list_walk_t walk;
 	slurmdb_assoc_rec_t *assoc;
 	size_t i = 0;
 
@@ -192,7 +192,7 @@ static void follow_list(void)
 /* Calls act for each association and its row. */
 static void for_each_row(void (*act)(struct row *row, slurmdb_assoc_rec_t *assoc))
 {
-	ListIterator walk = list_iterator_create(assoc_mgr_assoc_list);
+	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 	size_t i = 0;
 
@@ -534,6 +534,8 @@ static void write_share(struct row *row, slurmdb_assoc_rec_t *assoc)
 
 	if (!row->published)
 		return;
+	if (usage->parent_assoc_ptr != NULL)
+		usage->shares_norm = row->share.norm_shares;
 	usage->usage_raw = row->share.usage_raw;
 	usage->usage_norm = row->share.usage_norm;
 	usage->usage_efctv = row->share.usage_efctv;
@@ -591,7 +593,7 @@ void books_save(void)
 static void give_back(void)
 {
 	long double *total = totals();
-	ListIterator walk = list_iterator_create(assoc_mgr_assoc_list);
+	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 	size_t i = 0;
 

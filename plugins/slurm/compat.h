@@ -19,6 +19,11 @@
 #include "src/common/log.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+#include "src/slurmctld/burst_buffer.h"
+#else
+#include "src/interfaces/burst_buffer.h"
+#endif
 #include "src/slurmctld/locks.h"
 #include "src/slurmctld/slurmctld.h"
 
@@ -43,7 +48,7 @@ static inline bool slurmctld_is_ending(void)
 }
 
 /* priority_p_get_priority_factors_list: what Slurm passes, and what to pass on. */
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
 #define FACTORS_LIST_PARAMETERS priority_factors_request_msg_t *request, uid_t uid
 #define FACTORS_LIST_ARGUMENTS request, uid
 #else
@@ -102,6 +107,52 @@ static inline uint32_t object_job_id(const priority_factors_object_t *object)
 	return object->job_id;
 #else
 	return object->step_id.job_id;
+#endif
+}
+
+/* An iterator over one of Slurm's lists. */
+typedef struct listIterator *list_walk_t;
+
+/* The numbers of a job in several partitions, one for each (from 25.05 one for
+ * each pair of partition and QOS): how many there are, where they stand (NULL:
+ * nowhere yet), and making room for them. */
+static inline int job_number_count(const job_record_t *job)
+{
+	int partitions = job->part_ptr_list != NULL ? list_count(job->part_ptr_list) : 0;
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+	return partitions;
+#else
+	int qos = job->qos_list != NULL ? list_count(job->qos_list) : 0;
+
+	return partitions > 0 && qos > 0 ? partitions * qos : partitions + qos;
+#endif
+}
+
+static inline uint32_t *job_numbers(const job_record_t *job)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+	return job->priority_array;
+#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+	return job->part_prio != NULL ? job->part_prio->priority_array : NULL;
+#else
+	return job->prio_mult != NULL ? job->prio_mult->priority_array : NULL;
+#endif
+}
+
+static inline void job_numbers_make(job_record_t *job)
+{
+	uint32_t *numbers = xcalloc((size_t) job_number_count(job) + 1, sizeof(uint32_t));
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+	job->priority_array = numbers;
+#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+	if (job->part_prio == NULL)
+		job->part_prio = xmalloc(sizeof(*job->part_prio));
+	job->part_prio->priority_array = numbers;
+#else
+	if (job->prio_mult == NULL)
+		job->prio_mult = xmalloc(sizeof(*job->prio_mult));
+	job->prio_mult->priority_array = numbers;
 #endif
 }
 

@@ -9,7 +9,6 @@
 
 #include "plugins/slurm/exclusive.h"
 #include "plugins/slurm/node_view.h"
-#include "src/common/bitstring.h"
 
 struct rest {
 	uint32_t job_id;
@@ -56,12 +55,11 @@ void exclusive_begin(void)
 static void take_given(const job_record_t *job)
 {
 	struct gpu_counts has = { { 0 } };
-	int last = job->node_bitmap != NULL ? bit_fls(job->node_bitmap) : -1;
 
 	if (job->node_cnt == 0 || !gpu_counts_add(&has, job->tres_alloc_cnt))
 		return;
-	for (int i = last >= 0 ? bit_ffs(job->node_bitmap) : 0; i <= last; i++) {
-		if (!bit_test(job->node_bitmap, i) || (size_t) i >= left_count)
+	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0; i = next_in_bitmap(job->node_bitmap, i + 1)) {
+		if ((size_t) i >= left_count)
 			continue;
 		for (size_t k = 0; k < gpu_tres_count(); k++) {
 			uint64_t share = has.of[k] / job->node_cnt;
@@ -74,7 +72,7 @@ static void take_given(const job_record_t *job)
 /* What each node has left beside what its running jobs have been given. */
 static void work_out_left(void)
 {
-	ListIterator walk;
+	list_walk_t walk;
 	job_record_t *job;
 
 	left_count = (size_t) node_record_count;
@@ -111,15 +109,13 @@ static void remember(uint32_t job_id, const struct gpu_counts *counts)
 void exclusive_add_rest(const job_record_t *job, struct gpu_counts *counts)
 {
 	struct gpu_counts kept = { { 0 } };
-	int last;
 
 	if (!holds_for_its_owner(job) || holds_whole_nodes(job) || job->node_bitmap == NULL)
 		return;
 	if (left == NULL)
 		work_out_left();
-	last = bit_fls(job->node_bitmap);
-	for (int i = bit_ffs(job->node_bitmap); i >= 0 && i <= last; i++) {
-		if (!bit_test(job->node_bitmap, i) || (size_t) i >= left_count)
+	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0; i = next_in_bitmap(job->node_bitmap, i + 1)) {
+		if ((size_t) i >= left_count)
 			continue;
 		add(&kept, &left[i]);
 		memset(&left[i], 0, sizeof(left[i])); /* charged once */

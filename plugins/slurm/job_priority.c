@@ -4,7 +4,6 @@
  */
 #include "plugins/slurm/job_priority.h"
 #include "src/common/bitstring.h"
-#include "src/slurmctld/burst_buffer.h"
 
 static bool factors_show(const job_factors_t *factors, uint32_t number)
 {
@@ -13,17 +12,15 @@ static bool factors_show(const job_factors_t *factors, uint32_t number)
 	       factors->tres_cnt == 0 && factors->priority_site == NICE_OFFSET && factors->nice == NICE_OFFSET;
 }
 
-static int partition_count(const job_record_t *job)
-{
-	return job->part_ptr_list != NULL ? list_count(job->part_ptr_list) : 0;
-}
-
 bool job_priority_is_shown(const job_record_t *job)
 {
+	const uint32_t *numbers = job_numbers(job);
+	int count = job_number_count(job);
+
 	if (!factors_show(job->prio_factors, job->priority))
 		return false;
-	for (int i = 0; i < partition_count(job); i++)
-		if (job->priority_array == NULL || job->priority_array[i] != job->priority)
+	for (int i = 0; i < count; i++)
+		if (numbers == NULL || numbers[i] != job->priority)
 			return false;
 	return true;
 }
@@ -46,21 +43,22 @@ static void show_factors(job_record_t *job, uint32_t number)
 
 void job_priority_show(job_record_t *job, uint32_t number)
 {
-	int partitions = partition_count(job);
+	int count = job_number_count(job);
 
 	show_factors(job, number);
-	if (partitions > 0 && job->priority_array == NULL)
-		job->priority_array = xcalloc(partitions + 1, sizeof(uint32_t));
-	for (int i = 0; i < partitions; i++)
-		job->priority_array[i] = number;
+	if (count > 0 && job_numbers(job) == NULL)
+		job_numbers_make(job);
+	for (int i = 0; i < count; i++)
+		job_numbers(job)[i] = number;
 }
 
 void job_priority_set(job_record_t *job, uint32_t number)
 {
-	if (job->priority == number && job_priority_is_shown(job))
+	if (!job_priority_is_shown(job) || job->priority != number)
+		job_priority_show(job, number);
+	if (job->priority == number)
 		return;
 	job->priority = number;
-	job_priority_show(job, number);
 	last_job_update = time(NULL);
 }
 

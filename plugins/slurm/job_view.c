@@ -27,13 +27,12 @@ static bool counts_wanted(const job_record_t *job, struct gpu_counts *counts)
 	struct gpu_counts node;
 	bool any = gpu_counts_add(counts, job->tres_req_cnt);
 
-	if (!holds_whole_nodes(job) || (!any && !part_is_all_gpus(job->part_ptr)))
+	if (!holds_whole_nodes(job) || (!part_is_all_gpus(job->part_ptr, &node) && !any))
 		return any;
-	part_largest_node(job->part_ptr, &node);
 	for (size_t i = 0; i < gpu_tres_count(); i++)
 		node.of[i] *= job->details->min_nodes > 0 ? job->details->min_nodes : 1;
 	gpu_counts_max(counts, &node);
-	return gpu_counts_any(counts);
+	return true;
 }
 
 /* What a run holds, or has held. */
@@ -60,7 +59,7 @@ bool job_has_budget(const job_record_t *job)
 	if (!IS_JOB_PENDING(job))
 		return counts_held(job, &counts);
 	return gpu_counts_add(&counts, job->tres_req_cnt) ||
-	       (holds_whole_nodes(job) && part_is_all_gpus(job->part_ptr));
+	       (holds_whole_nodes(job) && part_is_all_gpus(job->part_ptr, NULL));
 }
 
 /* Has slurmctld found a limit in the way, or something else that is up to the
@@ -177,7 +176,7 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 	view->qos_priority = job->qos_ptr != NULL ? job->qos_ptr->priority : 0;
 	view->nice = (int64_t) job->details->nice - NICE_OFFSET;
 	view->rate = gpu_counts_rate(&counts);
-	if (!view->held && !job_priority_is_shown(job))
+	if (job->priority != 0 && !job_priority_is_shown(job))
 		note_repair(views);
 }
 
@@ -237,7 +236,7 @@ static void add_job(struct job_views *views, job_record_t *job, time_t now)
 void job_views_collect(struct job_views *views, time_t now)
 {
 	assoc_mgr_lock_t read_qos = { .qos = READ_LOCK };
-	ListIterator walk;
+	list_walk_t walk;
 	job_record_t *job;
 
 	views->count = 0;

@@ -31,7 +31,6 @@ static const struct {
 	ENTRY(calc_fs_factor, "priority_p_calc_fs_factor", HAVE_CALC_FS_FACTOR),
 	ENTRY(factors_list, "priority_p_get_priority_factors_list", true),
 	ENTRY(job_end, "priority_p_job_end", true),
-	ENTRY(recover, "priority_p_recover", HAVE_THREAD_START),
 	ENTRY(thread_start, "priority_p_thread_start", HAVE_THREAD_START),
 	ENTRY(apply_usage, "decay_apply_new_usage", true),
 	ENTRY(apply_weights, "decay_apply_weighted_factors", true),

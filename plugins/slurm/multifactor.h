@@ -20,7 +20,6 @@ struct multifactor {
 	double (*calc_fs_factor)(long double usage_efctv, long double shares_norm);
 	struct xlist *(*factors_list)(FACTORS_LIST_PARAMETERS);
 	void (*job_end)(job_record_t *job);
-	uint32_t (*recover)(uint32_t priority);
 	void (*thread_start)(void);
 	/* Of its tick: charges a running job's time up to *start. */
 	bool (*apply_usage)(job_record_t *job, time_t *start);

@@ -2,11 +2,16 @@
  *
  * Views of Slurm's node records; see node_view.h.
  */
+#include <pthread.h>
 #include <string.h>
 
+#include "plugins/slurm/hold_times.h"
 #include "plugins/slurm/node_view.h"
 #include "src/common/bitstring.h"
 #include "src/common/node_conf.h"
+
+#define PARTS_KEPT 64u
+#define KEEP_FOR 10000000u /* microseconds */
 
 bool node_gpus(int index, struct gpu_counts *counts)
 {
@@ -16,13 +21,20 @@ bool node_gpus(int index, struct gpu_counts *counts)
 	return node != NULL && gpu_counts_add(counts, node->tres_cnt);
 }
 
-void nodes_gpus(const bitstr_t *nodes, struct gpu_counts *counts)
+int next_in_bitmap(const bitstr_t *nodes, int from)
 {
 	bitstr_t *bits = (bitstr_t *) nodes;
-	int last = bits != NULL ? bit_fls(bits) : -1;
+	int size = bits != NULL ? (int) bit_size(bits) : 0;
 
-	for (int i = bits != NULL ? bit_ffs(bits) : 0; i >= 0 && i <= last; i++)
-		if (bit_test(bits, i) && i < node_record_count && node_record_table_ptr[i] != NULL)
+	while (from < size && !bit_test(bits, from))
+		from++;
+	return from < size ? from : -1;
+}
+
+void nodes_gpus(const bitstr_t *nodes, struct gpu_counts *counts)
+{
+	for (int i = next_in_bitmap(nodes, 0); i >= 0; i = next_in_bitmap(nodes, i + 1))
+		if (i < node_record_count && node_record_table_ptr[i] != NULL)
 			gpu_counts_add(counts, node_record_table_ptr[i]->tres_cnt);
 }
 
@@ -54,35 +66,77 @@ struct node_view node_view_collect(void)
 	return view;
 }
 
-bool part_is_all_gpus(const part_record_t *part)
-{
-	bitstr_t *bits = part != NULL ? part->node_bitmap : NULL;
-	int last = bits != NULL ? bit_fls(bits) : -1;
-	struct gpu_counts counts;
+/* What is known of a partition. Asked for at every submission and for every
+ * pending --exclusive job, so it is kept for a while. */
+struct part_gpus {
+	const part_record_t *part;
+	uint64_t looked_at;
+	bool all;
+	struct gpu_counts largest;
+};
 
-	for (int i = last >= 0 ? bit_ffs(bits) : 0; i <= last; i++)
-		if (bit_test(bits, i) && !node_gpus(i, &counts))
-			return false;
-	return last >= 0;
+static pthread_mutex_t parts_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct part_gpus parts[PARTS_KEPT];
+static size_t next_part;
+
+static uint64_t total(const struct gpu_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < gpu_tres_count(); i++)
+		sum += counts->of[i];
+	return sum;
 }
 
-void part_largest_node(const part_record_t *part, struct gpu_counts *counts)
+static void look_at_part(struct part_gpus *known, const part_record_t *part)
 {
-	bitstr_t *bits = part != NULL ? part->node_bitmap : NULL;
-	int last = bits != NULL ? bit_fls(bits) : -1;
-	int64_t most = 0;
+	int first = next_in_bitmap(part->node_bitmap, 0);
 
-	memset(counts, 0, sizeof(*counts));
-	for (int i = last >= 0 ? bit_ffs(bits) : 0; i <= last; i++) {
+	memset(known, 0, sizeof(*known));
+	known->part = part;
+	known->looked_at = microseconds();
+	known->all = first >= 0;
+	for (int i = first; i >= 0; i = next_in_bitmap(part->node_bitmap, i + 1)) {
 		struct gpu_counts node;
-		int64_t rate;
 
-		if (!bit_test(bits, i) || !node_gpus(i, &node))
-			continue;
-		rate = gpu_counts_rate(&node);
-		if (rate > most) {
-			most = rate;
-			*counts = node;
-		}
+		if (!node_gpus(i, &node))
+			known->all = false;
+		else if (total(&node) > total(&known->largest))
+			known->largest = node;
 	}
+}
+
+/* The entry of a partition, up to date. Caller: parts_mutex. */
+static const struct part_gpus *know_part(const part_record_t *part)
+{
+	struct part_gpus *known = NULL;
+
+	for (size_t i = 0; i < PARTS_KEPT && known == NULL; i++)
+		if (parts[i].part == part)
+			known = &parts[i];
+	if (known == NULL) {
+		known = &parts[next_part++ % PARTS_KEPT];
+		known->part = NULL;
+	}
+	if (known->part == NULL || microseconds() - known->looked_at > KEEP_FOR)
+		look_at_part(known, part);
+	return known;
+}
+
+bool part_is_all_gpus(const part_record_t *part, struct gpu_counts *largest)
+{
+	const struct part_gpus *known;
+	bool all;
+
+	if (largest != NULL)
+		memset(largest, 0, sizeof(*largest));
+	if (part == NULL)
+		return false;
+	pthread_mutex_lock(&parts_mutex);
+	known = know_part(part);
+	all = known->all;
+	if (largest != NULL)
+		*largest = known->largest;
+	pthread_mutex_unlock(&parts_mutex);
+	return all;
 }

@@ -14,19 +14,20 @@ struct node_view {
 	uint64_t mps_per_gpu;
 };
 
-/* Looks at all nodes. */
+/* Looks at all nodes; by our thread alone, as it asks the engine. */
 struct node_view node_view_collect(void);
 
 /* The GPUs of one node; false if it has none. */
 bool node_gpus(int index, struct gpu_counts *counts);
 
+/* The first node of a bitmap (NULL: empty) from an index on, -1 if there is none. */
+int next_in_bitmap(const bitstr_t *nodes, int from);
+
 /* Adds up the GPUs of all nodes of a bitmap. */
 void nodes_gpus(const bitstr_t *nodes, struct gpu_counts *counts);
 
-/* Does every node of the partition have GPUs? */
-bool part_is_all_gpus(const part_record_t *part);
-
-/* The GPUs of that node of the partition that has most. */
-void part_largest_node(const part_record_t *part, struct gpu_counts *counts);
+/* Does every node of the partition have GPUs? Also gives those of the node that
+ * has most of them (largest may be NULL). Looks at the nodes every ten seconds. */
+bool part_is_all_gpus(const part_record_t *part, struct gpu_counts *largest);
 
 #endif

@@ -3,7 +3,6 @@
  * Writing the numbers of a pass; see number_writer.h.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "plugins/slurm/hold_times.h"
 #include "plugins/slurm/job_priority.h"
@@ -82,24 +81,25 @@ static struct plan plan_edits(const struct budget_pass *pass, const struct job_v
 	return plan;
 }
 
-/* The record if it still is what was viewed, and waits with this number. */
-static job_record_t *find_unchanged(const struct budget_job *view, uint32_t number)
+/* The record if it still is what was viewed, and waits with this number. One
+ * set by an operator is shown, but not changed. */
+static job_record_t *find_unchanged(const struct budget_job *view, const struct edit *edit)
 {
 	job_record_t *job = find_job_record(view->job_id);
+	uint32_t number = edit->placed ? view->priority : edit->number;
 
-	if (job == NULL || !IS_JOB_PENDING(job) || job->direct_set_prio || job->priority != number ||
-	    job->restart_cnt != view->restart_count)
+	if (job == NULL || !IS_JOB_PENDING(job) || (job->direct_set_prio && edit->placed) ||
+	    job->priority != number || job->restart_cnt != view->restart_count)
 		return NULL;
 	return job;
 }
 
 /* Writes as much of an edit as the portion allows; returns what it cost, and
  * takes what is done off the edit. */
-static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct budget_job *view, uint32_t portion,
-			   struct written *written)
+static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct budget_job *view, uint32_t portion)
 {
 	uint32_t count = portion / SPLIT_COST, done;
-	job_record_t *job = find_unchanged(view, edit->placed ? view->priority : edit->number);
+	job_record_t *job = find_unchanged(view, edit);
 
 	if (job == NULL) {
 		edit->splits = 0;
@@ -112,36 +112,28 @@ static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct bu
 	if (count > edit->splits)
 		count = edit->splits;
 	done = job_priority_split(job, &plan->numbers[edit->first], count, edit->number);
-	written->splits += done;
 	edit->first += done;
 	edit->splits = done == count ? edit->splits - done : 0;
 	edit->placed = false; /* the record has the number of the rest by now */
 	return 1 + done * SPLIT_COST;
 }
 
-static void pause_for_others(void)
-{
-	const struct timespec moment = { .tv_nsec = 200000 };
-
-	nanosleep(&moment, NULL);
-}
-
-/* One hold of the lock: from the edit at *at on. */
-static void write_portion(struct plan *plan, const struct job_views *views, const uint32_t *order, size_t count,
-			  size_t *at, struct written *written)
+/* One hold of the lock: from the edit at *at on. Returns how long it was. */
+static uint64_t write_portion(struct plan *plan, const struct job_views *views, const uint32_t *order,
+			      size_t count, size_t *at)
 {
 	uint32_t left = PORTION;
 
 	hold_job_lock();
 	while (*at < count && left >= SPLIT_COST) {
 		struct edit *edit = &plan->edits[order[*at]];
-		uint32_t cost = write_edit(plan, edit, &views->jobs[edit->job], left, written);
+		uint32_t cost = write_edit(plan, edit, &views->jobs[edit->job], left);
 
 		left -= cost < left ? cost : left;
 		if (edit->splits == 0)
 			(*at)++;
 	}
-	written->held += release_job_lock(HOLDER_THREAD);
+	return release_job_lock(HOLDER_THREAD);
 }
 
 /* The edits due, in the order of the queue, repairs last; sets *count. */
@@ -166,20 +158,20 @@ static uint32_t *order_edits(struct plan *plan, const struct budget_pass *pass, 
 	return order;
 }
 
-struct written number_writer_write(const struct budget_pass *pass, const struct job_views *views)
+uint64_t number_writer_write(const struct budget_pass *pass, const struct job_views *views)
 {
-	struct written written = { 0 };
 	struct plan plan = plan_edits(pass, views);
+	uint64_t held = 0;
 	size_t at = 0, count;
 	uint32_t *order = order_edits(&plan, pass, views, &count);
 
 	while (at < count) {
-		write_portion(&plan, views, order, count, &at, &written);
+		held += write_portion(&plan, views, order, count, &at);
 		if (at < count)
 			pause_for_others();
 	}
 	free(order);
 	free(plan.numbers);
 	free(plan.edits);
-	return written;
+	return held;
 }

@@ -9,14 +9,9 @@
 
 #include "plugins/slurm/job_view.h"
 
-struct written {
-	uint64_t held;  /* microseconds with the job write lock */
-	uint32_t splits; /* array tasks that have got records of their own */
-};
-
 /* Writes the numbers of a pass over `views`, and repairs what shows others. A
  * record that has changed since it was viewed is left for the next pass. Takes
- * the job write lock; no lock held. */
-struct written number_writer_write(const struct budget_pass *pass, const struct job_views *views);
+ * the job write lock; no lock held. Returns the microseconds with it. */
+uint64_t number_writer_write(const struct budget_pass *pass, const struct job_views *views);
 
 #endif

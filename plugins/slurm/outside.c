@@ -10,18 +10,22 @@
 #include <string.h>
 
 #include "plugins/slurm/books.h"
+#include "plugins/slurm/hold_times.h"
+#include "plugins/slurm/job_view.h"
 #include "plugins/slurm/multifactor.h"
 #include "plugins/slurm/outside.h"
 
 static _Atomic uint32_t band_low = BUDGET_PRIORITY_LOW;
 static _Atomic uint32_t band_high = BUDGET_PRIORITY_HIGH;
 
+#define NUMBERS_KEPT 64
+
 /* What is put aside during a call of multifactor. */
 struct aside {
 	slurmdb_assoc_rec_t *assoc; /* the job's own */
 	slurmdb_assoc_rec_t copy;
 	slurmdb_assoc_usage_t usage;
-	uint32_t numbers[64]; /* the partitions' numbers before */
+	uint32_t numbers[NUMBERS_KEPT]; /* the partitions' numbers before */
 	int number_count;
 };
 
@@ -60,13 +64,14 @@ static void put_association_aside(job_record_t *job, struct aside *aside)
  * would compare its own with ours. */
 static void put_numbers_aside(job_record_t *job, struct aside *aside)
 {
-	int count = job->part_ptr_list != NULL && job->priority_array != NULL ? list_count(job->part_ptr_list) : 0;
+	uint32_t *numbers = job_numbers(job);
+	int count = numbers != NULL ? job_number_count(job) : 0;
 
-	aside->number_count = count < 64 ? count : 64;
+	aside->number_count = count < NUMBERS_KEPT ? count : NUMBERS_KEPT;
 	for (int i = 0; i < count; i++) {
-		if (i < 64)
-			aside->numbers[i] = job->priority_array[i];
-		job->priority_array[i] = 0;
+		if (i < NUMBERS_KEPT)
+			aside->numbers[i] = numbers[i];
+		numbers[i] = 0;
 	}
 }
 
@@ -77,33 +82,36 @@ static bool only_increases(void)
 
 static void move_numbers(job_record_t *job, const struct aside *aside)
 {
-	int count = job->part_ptr_list != NULL && job->priority_array != NULL ? list_count(job->part_ptr_list) : 0;
+	uint32_t *numbers = job_numbers(job);
+	int count = numbers != NULL ? job_number_count(job) : 0;
 
 	for (int i = 0; i < count; i++) {
-		uint32_t number = into_band(job->priority_array[i]);
-
-		if (only_increases() && i < aside->number_count && aside->numbers[i] > number)
-			number = aside->numbers[i];
-		job->priority_array[i] = number;
+		numbers[i] = into_band(numbers[i]);
+		if (only_increases() && i < aside->number_count && aside->numbers[i] > numbers[i])
+			numbers[i] = aside->numbers[i];
 	}
 }
 
-/* What sprio adds up. */
+/* What sprio adds up, in its order, as rounding decides the last digit. */
 static double sum_of(const job_factors_t *factors)
 {
 	double sum = factors->priority_age + factors->priority_assoc + factors->priority_fs + factors->priority_js +
-		     factors->priority_part + factors->priority_qos;
+		     factors->priority_part + factors->priority_qos + ((double) factors->priority_site - NICE_OFFSET) -
+		     ((double) factors->nice - NICE_OFFSET);
 
 	for (uint32_t i = 0; factors->priority_tres != NULL && i < factors->tres_cnt; i++)
 		sum += factors->priority_tres[i];
-	return sum + (double) factors->priority_site - (double) factors->nice;
+	return sum;
 }
 
-/* Makes sprio's sum the number, by a site factor as far as to the band. */
+/* Makes sprio's sum, of which it cuts the fraction off, the number: by a site
+ * factor as far as to the band. Large sums may round up, hence the second time. */
 static void show_band(job_record_t *job, uint32_t number)
 {
-	if (job->prio_factors != NULL)
-		job->prio_factors->priority_site += number - (uint32_t) llround(sum_of(job->prio_factors));
+	job_factors_t *factors = job->prio_factors;
+
+	for (int i = 0; factors != NULL && i < 2; i++)
+		factors->priority_site += number - (uint32_t) (int64_t) floor(sum_of(factors));
 }
 
 uint32_t outside_set(uint32_t last_priority, job_record_t *job)
@@ -125,10 +133,9 @@ uint32_t outside_set(uint32_t last_priority, job_record_t *job)
 	return moved;
 }
 
-/* Would multifactor give the job a number at its tick? */
-static bool is_weighed(const job_record_t *job)
+bool outside_is_weighed(const job_record_t *job)
 {
-	return job->priority != 0 && !IS_JOB_POWER_UP_NODE(job) && job->details != NULL &&
+	return job->priority != 0 && !job->direct_set_prio && !IS_JOB_POWER_UP_NODE(job) && job->details != NULL &&
 	       (IS_JOB_PENDING(job) || (slurm_conf.priority_flags & PRIORITY_FLAGS_CALCULATE_RUNNING));
 }
 
@@ -138,7 +145,7 @@ void outside_tick(job_record_t *job, time_t start)
 	uint32_t before = job->priority, number;
 	struct aside aside;
 
-	if (!is_weighed(job) || job->direct_set_prio)
+	if (!outside_is_weighed(job))
 		return;
 	put_association_aside(job, &aside);
 	put_numbers_aside(job, &aside);
@@ -152,4 +159,28 @@ void outside_tick(job_record_t *job, time_t start)
 		job->priority = before;
 	show_band(job, job->priority);
 	last_job_update = job->priority != before ? time(NULL) : update;
+}
+
+static int lift(void *record, void *nothing)
+{
+	job_record_t *job = record;
+	uint32_t low = atomic_load(&band_low), *numbers = job_numbers(job);
+
+	(void) nothing;
+	if (!IS_JOB_PENDING(job) || !outside_is_weighed(job) || job->priority >= low || job_has_budget(job))
+		return SLURM_SUCCESS;
+	job->priority = into_band(job->priority);
+	for (int i = 0; numbers != NULL && i < job_number_count(job); i++)
+		if (numbers[i] < low)
+			numbers[i] = into_band(numbers[i]);
+	show_band(job, job->priority);
+	last_job_update = time(NULL);
+	return SLURM_SUCCESS;
+}
+
+void outside_lift_all(void)
+{
+	hold_job_lock();
+	list_for_each(job_list, lift, NULL);
+	release_job_lock(HOLDER_THREAD);
 }

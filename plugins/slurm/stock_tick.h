@@ -15,9 +15,9 @@ void stock_tick_start(void);
 /* They do no more; after multifactor's fini. */
 void stock_tick_stop(void);
 
-/* Logs an error once if no tick has come through long after one was due: then
- * multifactor's own fair tree goes on writing usage and priorities, and our
- * thread corrects them a moment later. */
-void stock_tick_check(void);
+/* false once it is clear that multifactor's ticks do not come through here, which
+ * is told of in one error line: then its own fair tree goes on writing usage and
+ * numbers at each tick, and our thread has to correct them a moment later. */
+bool stock_tick_works(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include "plugins/slurm/hold_times.h"
 #include "plugins/slurm/node_view.h"
 #include "plugins/slurm/number_writer.h"
+#include "plugins/slurm/outside.h"
 #include "plugins/slurm/stock_tick.h"
 #include "plugins/slurm/tick.h"
 
@@ -107,7 +108,7 @@ static void save_sometimes(void)
 static uint64_t pass(void)
 {
 	struct budget_pass answer = { .now = time(NULL) };
-	struct written written = { 0 };
+	uint64_t held;
 
 	if (gpu_tres_refresh())
 		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
@@ -120,12 +121,12 @@ static uint64_t pass(void)
 	answer.job_count = views.count;
 	if (!budget_engine_pass(&answer))
 		return 0;
-	written = number_writer_write(&answer, &views);
+	held = number_writer_write(&answer, &views);
+	if (!stock_tick_works())
+		outside_lift_all();
 	books_publish(answer.shares, answer.share_count);
 	budget_pass_free(&answer);
-	if (written.splits > 0)
-		tick_kick(); /* the new records want to be seen */
-	return written.held;
+	return held;
 }
 
 /* Waits until a pass is due; false if there is none any more. */
@@ -170,7 +171,6 @@ static void *run(void *nothing)
 		hold_times_count_pass(microseconds() - last_pass);
 		gap = held * GAP_PER_HOLD > SHORTEST_GAP ? held * GAP_PER_HOLD : SHORTEST_GAP;
 		next_pass = microseconds() + gap;
-		stock_tick_check();
 		save_sometimes();
 		hold_times_log();
 	}

@@ -1,0 +1,1072 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Tests of common/ledger.h: rules U1 to U9, first as tables of small scenes, then
+// against a model that paints every run second by second. Rates are in whole
+// GPUs, GPU time in GPU-seconds, unless said.
+
+#include "common/ledger.h"
+
+#include <check.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check_main.h"
+
+namespace {
+
+using budget::Association;
+using budget::AssocId;
+using budget::kDay;
+using budget::kGpu;
+using budget::kHour;
+using budget::kMinute;
+using budget::kRoot;
+using budget::kSharesParent;
+using budget::Ledger;
+using budget::NodeUsage;
+using budget::Rate;
+using budget::RunClass;
+using budget::RunView;
+using budget::Seconds;
+using budget::Tree;
+using budget::Usage;
+using budget::Wide;
+
+constexpr Seconds kWeek = 7 * kDay;
+constexpr Seconds kT = 1'700'000'000;  // when the scenes begin
+
+constexpr AssocId kA = 3, kB = 4, kC = 6, kAnn = 7, kBob = 8;
+
+// root { p1 60 { a 70 (ann, bob), b 30 (ann) }, p2 40 { c 1 } }
+std::vector<Association> small_tree() {
+    return {{.id = 1, .account = "root"},
+            {.id = 2, .parent_id = 1, .account = "p1", .shares = 60},
+            {.id = kA, .parent_id = 2, .account = "a", .shares = 70},
+            {.id = kB, .parent_id = 2, .account = "b", .shares = 30},
+            {.id = 5, .parent_id = 1, .account = "p2", .shares = 40},
+            {.id = kC, .parent_id = 5, .account = "c", .shares = 1},
+            {.id = kAnn, .parent_id = kA, .account = "a", .user = "ann", .shares = 1},
+            {.id = kBob, .parent_id = kA, .account = "a", .user = "bob", .shares = 1},
+            {.id = 9, .parent_id = kB, .account = "b", .user = "ann", .shares = kSharesParent}};
+}
+
+// A ledger with a tree, and its sums by account name.
+struct Scene {
+    explicit Scene(Seconds window = kWeek) : ledger(window) { set_tree(small_tree()); }
+
+    void set_tree(const std::vector<Association>& list) {
+        associations = list;
+        auto built = Tree::build(list);
+        ck_assert_msg(built.ok(), "%s", built.ok() ? "" : built.error().c_str());
+        tree = std::move(built).value();
+        ledger.set_tree(associations, tree);
+    }
+
+    // A run of one user of account a, unless the view says otherwise.
+    void show(RunView view, Seconds gpus = 8) {
+        if (view.assoc == 0) view.assoc = kAnn;
+        if (view.key.job_id == 0) view.key.job_id = 1;
+        view.rate = gpus * kGpu;
+        ledger.observe(view);
+    }
+
+    // One scan in which these runs are all there are.
+    void scan(Seconds now, std::initializer_list<RunView> views) {
+        ledger.begin_scan(now);
+        for (const RunView& view : views) show(view);
+        ledger.end_scan();
+    }
+
+    const NodeUsage& at(std::string_view account) { return ledger.node_usage()[tree.find_account(account).value()]; }
+    double used(std::string_view account) { return budget::gpu_seconds(at(account).allocated.box); }
+
+    Ledger ledger;
+    Tree tree;
+    std::vector<Association> associations;
+};
+
+RunView run_from(Seconds start) {
+    return {.start = start};
+}
+RunView run_of(Seconds start, Seconds end) {
+    return {.start = start, .end = end};
+}
+
+// Each scene leaves these GPU-seconds at account a.
+const struct {
+    const char* why;
+    void (*play)(Scene&);
+    double allocated;
+    double unallocated;
+    double commitment;
+    double running;
+} kScenes[] = {
+    {"nothing has run", [](Scene& s) { s.ledger.advance(kT); }, 0, 0, 0, 0},
+    {"U2: a run is charged from its start to now",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 100);
+     },
+     800, 0, 0, 8},
+    {"U2: and to its end",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 100);
+         s.show(run_of(kT, kT + 60));
+         s.ledger.advance(kT + 500);
+     },
+     480, 0, 0, 0},
+    {"U2: shown a thousand times, before and after its end, it is charged once (US-06)",
+     [](Scene& s) {
+         for (int i = 0; i < 1000; ++i) {
+             s.ledger.advance(kT + i);
+             s.show(run_from(kT));
+         }
+         for (int i = 0; i < 1000; ++i) s.show(run_of(kT, kT + 999));
+     },
+     8 * 999, 0, 0, 0},
+    {"U2: two views of one end, requeue at the very end (US-06)",
+     [](Scene& s) {
+         for (Seconds i = 0; i < 1000; ++i) {
+             const Seconds start = kT + 10 * i;
+             RunView run = run_from(start);
+             run.key = {.job_id = 1, .restart_count = static_cast<std::uint32_t>(i)};
+             s.scan(start, {run});
+             run.end = start + 5;
+             s.scan(start + 5, {run});
+             s.scan(start + 5, {run, run});
+             ck_assert_msg(s.used("a") == static_cast<double>(40 * (i + 1)), "restart %ld", static_cast<long>(i));
+         }
+     },
+     40'000, 0, 0, 0},
+    {"U2: each run of a requeued job counts (US-05)",
+     [](Scene& s) {
+         Seconds start = kT;
+         std::uint32_t restart = 0;
+         for (const Seconds minutes : {65, 75, 102, 36}) {
+             RunView run = run_from(start);
+             run.key = {.job_id = 4711, .restart_count = restart++};
+             s.ledger.advance(start);
+             s.show(run);
+             run.end = start + minutes * kMinute;
+             s.ledger.advance(*run.end);
+             s.show(run);
+             start = *run.end + 300;
+         }
+     },
+     8 * 278 * 60, 0, 0, 0},
+    {"U2: replayed in the wrong order it is the same (US-05)",
+     [](Scene& s) {
+         s.ledger.advance(kT + kDay);
+         std::uint32_t restart = 4;
+         for (const Seconds minutes : {36, 102, 75, 65}) {
+             const Seconds start = kT + 7200 * --restart;
+             s.ledger.observe({.key = {.job_id = 4711, .restart_count = restart},
+                               .assoc = kAnn,
+                               .rate = 8 * kGpu,
+                               .start = start,
+                               .end = start + minutes * kMinute});
+         }
+     },
+     8 * 278 * 60, 0, 0, 0},
+    {"U2: a start that is moved later moves the run",
+     [](Scene& s) {
+         s.ledger.advance(kT + 10);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 300);
+         s.show(run_from(kT + 280));
+     },
+     160, 0, 0, 8},
+    {"U2: a start that is moved earlier too",
+     [](Scene& s) {
+         s.ledger.advance(kT + 300);
+         s.show(run_from(kT + 280));
+         s.show(run_from(kT + 200));
+     },
+     800, 0, 0, 8},
+    {"U2: a start moved into the future and back (US-16)",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show(run_from(kT));
+         s.show(run_from(kT + 150));
+         ck_assert_msg(s.used("a") == 0 && s.at("a").allocated.running == 0, "not yet charged");
+         s.show(run_from(kT + 50));
+     },
+     400, 0, 0, 8},
+    {"U2: a start that stays in the future is charged when it comes",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT + 150));
+         s.ledger.advance(kT + 160);
+     },
+     80, 0, 0, 8},
+    {"U2: a run resized before it starts, twice",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT + 100));
+         s.ledger.advance(kT + 10);
+         s.show(run_from(kT + 100), 4);
+         s.ledger.advance(kT + 20);
+         s.show(run_from(kT + 100), 2);
+         s.ledger.advance(kT + 150);
+     },
+     100, 0, 0, 2},
+    {"U2: a resize changes the rate from its instant",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .changed = kT + 40}, 2);
+     },
+     8 * 40 + 2 * 60, 0, 0, 2},
+    {"U2: or from when it is seen, where the instant is unknown",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 100);
+         s.show(run_from(kT), 2);
+         s.ledger.advance(kT + 110);
+     },
+     820, 0, 0, 2},
+    {"U2: an instant that is not later than the last change is that of the last change",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .suspended = true, .changed = kT + 10});
+         s.show({.start = kT, .changed = kT + 10}, 2);
+         s.ledger.advance(kT + 200);
+     },
+     80 + 200, 0, 0, 2},
+    {"U2: an instant in the future is none",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show(run_from(kT));
+         s.show({.start = kT, .changed = kT + 200}, 2);
+         s.ledger.advance(kT + 200);
+     },
+     1000, 0, 0, 2},
+    {"U2: a later end replaces an earlier one",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show(run_of(kT, kT + 100));
+         s.show(run_of(kT, kT + 300));
+     },
+     2400, 0, 0, 0},
+    {"U2: an earlier end replaces a later one",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show(run_of(kT, kT + 300));
+         s.show(run_of(kT, kT + 100));
+     },
+     800, 0, 0, 0},
+    {"U2: an end earlier than a resize takes the resize with it, a later one brings it back",
+     [](Scene& s) {
+         s.ledger.advance(kT + 300);
+         s.show(run_from(kT));
+         s.show({.start = kT, .changed = kT + 200}, 4);
+         s.show({.start = kT, .end = kT + 100, .changed = kT + 200}, 4);
+         ck_assert_msg(s.used("a") == 800, "without the resize");
+         s.show({.start = kT, .end = kT + 250, .changed = kT + 200}, 4);
+     },
+     1600 + 200, 0, 0, 0},
+    {"U2: inside the contract and after it alike",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 50});
+         s.ledger.advance(kT + 100);
+     },
+     800, 0, 0, 8},
+    {"U2: a run that is no longer there has ended when it was last seen",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 30, {run_from(kT)});
+         s.scan(kT + 60, {});
+         s.scan(kT + 90, {});
+     },
+     240, 0, 0, 0},
+    {"U2: its true end, told later, replaces that",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 30, {});
+         s.scan(kT + 60, {run_of(kT, kT + 20)});
+     },
+     160, 0, 0, 0},
+    {"U2: if it is there again, it has run on",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 30, {});
+         s.scan(kT + 60, {run_from(kT)});
+         s.scan(kT + 90, {run_from(kT)});
+     },
+     720, 0, 0, 8},
+    {"U2: one that vanishes before its start costs nothing",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT + 100)});
+         s.scan(kT + 30, {});
+         s.ledger.advance(kT + 200);
+     },
+     0, 0, 0, 0},
+    {"U2: 256 scans and more, and still the one that is missing is found",
+     [](Scene& s) {
+         RunView other = run_from(kT);
+         other.key.job_id = 2;
+         for (Seconds i = 0; i <= 600; ++i) s.scan(kT + i, {run_from(kT), other});
+         s.scan(kT + 700, {other});
+     },
+     8 * 600 + 8 * 700, 0, 0, 8},
+    {"U4: a run counts from its start with its whole contract",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour});
+     },
+     0, 0, 8 * 3600, 8},
+    {"U4: then with what is left of it",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour});
+         s.ledger.advance(kT + 600);
+     },
+     4800, 0, 8 * 3000, 8},
+    {"U4: after it not any more",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour});
+         s.ledger.advance(kT + 3601);
+     },
+     8 * 3601, 0, 0, 8},
+    {"U4: nor after an end inside it",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour});
+         s.ledger.advance(kT + 600);
+         s.show({.start = kT, .end = kT + 600, .contract = kHour});
+     },
+     4800, 0, 0, 0},
+    {"U4: not before its start either does it shrink",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT + 100, .contract = 50});
+         s.ledger.advance(kT + 90);
+     },
+     0, 0, 400, 0},
+    {"U4: a resized run is committed at its new rate",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 1000});
+         s.ledger.advance(kT + 400);
+         s.show({.start = kT, .contract = 1000}, 2);
+     },
+     3200, 0, 1200, 2},
+    {"C6: a shorter contract only ends the commitment earlier",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 1000});
+         s.ledger.advance(kT + 400);
+         s.show({.start = kT, .contract = 500});
+     },
+     3200, 0, 800, 8},
+    {"U6: suspended time is not charged (US-04)",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT), 4);
+         s.ledger.advance(kT + kHour);
+         s.show({.start = kT, .suspended = true, .changed = kT + kHour}, 4);
+         s.ledger.advance(kT + 3 * kHour);
+         s.show({.start = kT, .changed = kT + 3 * kHour}, 4);
+         s.ledger.advance(kT + 4 * kHour);
+         s.show(run_of(kT, kT + 4 * kHour), 4);
+     },
+     4 * 2 * 3600, 0, 0, 0},
+    {"U6: nor is it running",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .suspended = true, .changed = kT + 60});
+     },
+     480, 0, 0, 0},
+    {"U6: while suspended the rest of the contract stays",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 1000});
+         s.ledger.advance(kT + 300);
+         s.show({.start = kT, .contract = 1000, .suspended = true, .changed = kT + 200});
+         s.ledger.advance(kT + 50'000);
+     },
+     1600, 0, 8 * 800, 0},
+    {"U6: and goes on when it goes on",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 1000});
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .contract = 1000, .suspended = true, .changed = kT + 200});
+         s.ledger.advance(kT + 700);
+         s.show({.start = kT, .contract = 1000, .changed = kT + 600});
+         s.ledger.advance(kT + 900);
+     },
+     1600 + 2400, 0, 8 * 500, 8},
+    {"U6: a run first seen suspended has run until then",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .suspended = true});
+         s.ledger.advance(kT + 200);
+     },
+     800, 0, 0, 0},
+    {"U6: ended while suspended",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .suspended = true, .changed = kT + 60});
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .end = kT + 150, .changed = kT + 60});
+         s.ledger.advance(kT + 300);
+     },
+     480, 0, 0, 0},
+    {"U7: a contract broken by the cluster is not charged (US-19)",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour}, 16);
+         s.ledger.advance(kT + 45 * kMinute);
+         s.show({.start = kT, .end = kT + 45 * kMinute, .contract = kHour, .refunded = true}, 16);
+         RunView again{.key = {.job_id = 1, .restart_count = 1}, .start = kT + 50 * kMinute, .contract = kHour};
+         s.ledger.advance(kT + 60 * kMinute);
+         s.show(again, 16);
+     },
+     16 * 600, 0, 16 * 3000, 16},
+    {"U7: a refund taken back is charged again",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .end = kT + 100, .refunded = true});
+         s.show(run_of(kT, kT + 100));
+     },
+     800, 0, 0, 0},
+    {"U9: an unallocated run is in the other window, without commitment (US-12)",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.run_class = RunClass::kUnallocated, .start = kT, .contract = kHour});
+         s.ledger.advance(kT + 100);
+     },
+     0, 800, 0, 0},
+    {"U9: a corrected class moves its time over",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.run_class = RunClass::kUnallocated, .start = kT});
+         s.show(run_from(kT));
+     },
+     800, 0, 0, 8},
+    {"U1: the rate is the whole job's, however many nodes (US-03)",
+     [](Scene& s) {
+         s.ledger.advance(kT + kHour);
+         s.show(run_of(kT, kT + kHour), 32);
+     },
+     32 * 3600, 0, 0, 0},
+    {"U3: a run that began before the window and goes on (US-09)",
+     [](Scene& s) {
+         s.ledger.advance(kT + 10 * kDay);
+         s.show(run_from(kT));
+     },
+     8 * 168 * 3600, 0, 0, 8},
+    {"U3: the same two days later, ended in between (US-09)",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show(run_from(kT));
+         s.ledger.advance(kT + 10 * kDay);
+         s.ledger.advance(kT + 12 * kDay);
+         s.show(run_of(kT, kT + 11 * kDay));
+     },
+     8 * 144 * 3600, 0, 0, 0},
+    {"U3: usage leaves when nobody submits anything (US-09)",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show(run_of(kT, kT + 100));
+         s.ledger.advance(kT + kWeek + 90);
+     },
+     80, 0, 0, 0},
+    {"U3: and has gone to the second",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show(run_of(kT, kT + 100));
+         s.ledger.advance(kT + kWeek + 99);
+         ck_assert_msg(s.used("a") == 8, "its last second");
+         s.ledger.advance(kT + kWeek + 100);
+     },
+     0, 0, 0, 0},
+    {"US-10: a hold on the account is no matter, what runs is charged",
+     [](Scene& s) {
+         RunView other = run_from(kT);
+         other.key.job_id = 2;
+         other.assoc = kC;
+         s.scan(kT, {run_from(kT), other});
+         s.scan(kT + 100, {run_from(kT), other});
+         ck_assert_msg(s.used("a") == s.used("c"), "equal usage");
+     },
+     800, 0, 0, 8},
+    {"RK-09: usage lands on the account of the job",
+     [](Scene& s) {
+         RunView other = run_from(kT);
+         other.key.job_id = 2;
+         other.assoc = 9;  // ann in account b
+         s.scan(kT, {run_from(kT), other});
+         s.scan(kT + 10, {run_from(kT)});
+         ck_assert_msg(s.used("b") == 0, "it vanished at once");
+     },
+     80, 0, 0, 8},
+    {"RK-11: many small runs add up",
+     [](Scene& s) {
+         for (Seconds i = 0; i < 10'080; ++i) {
+             RunView run = run_of(kT + i * 60, kT + i * 60 + 30);
+             run.key.job_id = static_cast<std::uint32_t>(i + 1);
+             s.ledger.advance(*run.end);
+             s.show(run, 1);
+         }
+         s.ledger.advance(kT + kWeek);
+     },
+     302'400, 0, 0, 0},
+    {"RK-11: and are exactly nothing a month later",
+     [](Scene& s) {
+         for (Seconds i = 0; i < 10'080; ++i) {
+             RunView run = run_of(kT + i * 60, kT + i * 60 + 30);
+             run.key.job_id = static_cast<std::uint32_t>(i + 1);
+             s.ledger.advance(*run.end);
+             s.show(run, 1);
+         }
+         s.ledger.advance(kT + 37 * kDay);
+         ck_assert_msg(s.at("a").allocated.box == 0 && s.at("a").allocated.tapered2 == 0, "exactly");
+         ck_assert_msg(s.ledger.run_count() == 0, "and forgotten");
+     },
+     0, 0, 0, 0},
+    {"US-16: the clock steps back, the run goes on at the old now",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 1800, {run_from(kT)});
+         s.scan(kT + 600, {run_from(kT)});
+         ck_assert_msg(s.used("a") == 14'400 && s.ledger.now() == kT + 1800, "nothing is taken back");
+         s.scan(kT + 1800, {run_from(kT)});
+         s.scan(kT + 1900, {run_from(kT)});
+     },
+     15'200, 0, 0, 8},
+    {"US-16: one that starts and ends while the clock is behind",
+     [](Scene& s) {
+         s.scan(kT + 1800, {});
+         s.scan(kT + 600, {run_from(kT + 600)});
+         s.scan(kT + 700, {run_of(kT + 600, kT + 700)});
+     },
+     800, 0, 0, 0},
+    {"US-16: one that vanishes while the clock is behind is noticed",
+     [](Scene& s) {
+         s.scan(kT + 1800, {run_from(kT + 1700)});
+         s.scan(kT + 600, {});
+         s.ledger.advance(kT + 3000);
+     },
+     800, 0, 0, 0},
+    {"US-16: one whose clock ran ahead when it ended",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 100, {run_of(kT, kT + 1300)});
+         ck_assert_msg(s.used("a") == 800, "only up to now");
+         s.scan(kT + 2000, {});
+     },
+     10'400, 0, 0, 0},
+    {"an end before the start is no time at all (TP-14)",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show(run_of(kT + 100, kT + 40));
+     },
+     0, 0, 0, 0},
+    {"a negative rate is none",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show(run_from(kT), -8);
+     },
+     0, 0, 0, 0},
+    {"a start before time began is at its beginning",
+     [](Scene& s) {
+         s.ledger.advance(100);
+         s.show(run_from(-1'000'000));
+     },
+     800, 0, 0, 8},
+};
+
+void expect(const char* why, const char* what, double is, double should) {
+    ck_assert_msg(is > should - 1e-6 && is < should + 1e-6, "%s: %s is %.3f, should be %.3f", why, what, is, should);
+}
+
+START_TEST(scenes) {
+    const auto& row = kScenes[_i];
+    Scene scene;
+    row.play(scene);
+    const NodeUsage& usage = scene.at("a");
+    expect(row.why, "allocated", budget::gpu_seconds(usage.allocated.box), row.allocated);
+    expect(row.why, "unallocated", budget::gpu_seconds(usage.unallocated.box), row.unallocated);
+    expect(row.why, "commitment", budget::gpu_seconds(usage.commitment), row.commitment);
+    expect(row.why, "running", budget::gpu_seconds(usage.allocated.running), row.running);
+}
+END_TEST
+
+START_TEST(absurd) {
+    Scene scene;
+    scene.ledger.set_window(budget::kMaxWindow);
+    scene.ledger.advance(kT + budget::kMaxWindow);
+    for (std::uint32_t i = 1; i <= 3000; ++i) {
+        scene.ledger.observe({.key = {.job_id = i},
+                              .assoc = kAnn,
+                              .rate = std::numeric_limits<Rate>::max(),
+                              .start = kT,
+                              .contract = std::numeric_limits<Seconds>::max()});
+    }
+    const NodeUsage& root = scene.ledger.node_usage()[kRoot];
+    const Wide each = Wide{budget::kMaxRate} * budget::kMaxWindow;
+    ck_assert_msg(root.allocated.box == each * 3000 && scene.used("a") > 1.8e19, "RK-13: beyond 1.8e19 GPU-s");
+    ck_assert_msg(root.allocated.tapered2 == each * budget::kMaxWindow * 3000, "RK-13: tapered too");
+    ck_assert_msg(root.commitment > 0 && scene.ledger.running() == budget::kMaxRate * 3000, "RS-11: no end in sight");
+}
+END_TEST
+
+START_TEST(forgotten) {
+    Scene scene;
+    for (std::uint32_t i = 0; i < 5000; ++i) {
+        RunView run = run_of(kT + i, kT + i + 100);
+        run.key.job_id = i + 1;
+        scene.ledger.advance(*run.end);
+        scene.show(run);
+    }
+    ck_assert_msg(scene.ledger.run_count() == 5000, "all are kept while they count");
+    scene.ledger.advance(kT + kWeek + 100 + 2499);
+    ck_assert_msg(scene.ledger.run_count() == 2500, "U3: half of them have left: %zu", scene.ledger.run_count());
+    RunView old = run_of(kT, kT + 100);
+    scene.show(old);
+    ck_assert_msg(scene.ledger.run_count() == 2500, "one shown again is passed over");
+    RunView reused = run_of(kT + 2600, kT + 2700);
+    reused.key.job_id = 99'999;
+    scene.show(reused);
+    ck_assert_msg(scene.ledger.run_count() == 2501, "a place is used again");
+    std::size_t visited = 0;
+    scene.ledger.for_each_run([&](const budget::Run& run) {
+        ++visited;
+        ck_assert_msg(run.key.job_id > 2500 && run.ended, "only those kept are visited");
+        ck_assert_str_eq(scene.ledger.owner(run.owner).user.c_str(), "ann");
+    });
+    ck_assert_uint_eq(visited, 2501);
+    scene.ledger.advance(kT + 3 * kWeek);
+    ck_assert_msg(scene.ledger.run_count() == 0 && scene.used("a") == 0, "nothing is left");
+}
+END_TEST
+
+START_TEST(ends_out_of_order) {
+    Scene scene;
+    scene.ledger.advance(kT + 1000);
+    std::uint32_t id = 0;
+    for (const Seconds end : {kT + 50 * kDay, kT + 900, kT + 500}) {
+        RunView run = run_of(kT, end);
+        run.key.job_id = ++id;
+        scene.show(run);
+    }
+    RunView back = run_of(kT, kT + 600);
+    back.key.job_id = ++id;
+    scene.show(back);
+    back.end.reset();
+    scene.show(back);
+    for (Seconds t = 0; t < 5; ++t) scene.ledger.advance(kT + 900 + kWeek + t);
+    ck_assert_msg(scene.ledger.run_count() == 2, "one that is to end in the future holds up nobody");
+    scene.ledger.advance(kT + 50 * kDay + kWeek);
+    ck_assert_msg(scene.ledger.run_count() == 1, "one that runs again is kept");
+    back.end = kT + 700;
+    scene.show(back);
+    scene.ledger.advance(kT + 50 * kDay + kWeek + 1);
+    ck_assert_msg(scene.ledger.run_count() == 0, "until it has ended");
+}
+END_TEST
+
+START_TEST(other_window) {
+    Scene scene;
+    scene.ledger.advance(kT);
+    scene.show({.start = kT, .contract = 5 * kDay});
+    scene.ledger.advance(kT + 3 * kDay);
+    scene.show({.key = {.job_id = 2}, .run_class = RunClass::kUnallocated, .start = kT + kDay, .end = kT + 2 * kDay});
+    scene.ledger.set_window(kDay);
+    ck_assert_msg(scene.used("a") == 8 * 86'400, "U3: a shorter window");
+    ck_assert_msg(scene.at("a").unallocated.box == 0, "U9: of the other class too");
+    scene.ledger.set_window(2 * kDay);
+    ck_assert_msg(scene.used("a") == 2 * 8 * 86'400, "U3: a longer one");
+    ck_assert_msg(budget::gpu_seconds(scene.at("a").unallocated.box) == 8 * 86'400, "U9: of the other class too");
+    ck_assert_msg(budget::gpu_seconds(scene.at("a").commitment) == 2 * 8 * 86'400, "U4: commitments stay");
+    scene.ledger.advance(kT + 4 * kDay);
+    scene.show({.start = kT, .end = kT + 4 * kDay, .contract = 5 * kDay});
+    ck_assert_msg(scene.used("a") == 2 * 8 * 86'400, "and it goes on from there");
+    scene.ledger.advance(kT + 6 * kDay);
+    ck_assert_msg(scene.used("a") == 0 && scene.ledger.run_count() == 0, "to the end");
+}
+END_TEST
+
+START_TEST(unknown_association) {
+    Scene scene;
+    scene.ledger.advance(kT + 100);
+    scene.show({.assoc = 77, .start = kT});
+    ck_assert_msg(scene.used("root") == 800 && scene.used("p1") == 0,
+                  "U8: charged to the root as long as it is unknown");
+    auto list = small_tree();
+    list.push_back({.id = 77, .parent_id = kA, .account = "a", .user = "new"});
+    scene.set_tree(list);
+    scene.show({.assoc = 77, .start = kT});
+    ck_assert_msg(scene.used("root") == 800 && scene.used("a") == 800, "then to its own");
+    scene.ledger.observe({.key = {.job_id = 1}, .assoc = 0, .rate = 8 * kGpu, .start = kT});
+    ck_assert_msg(scene.used("a") == 800, "a run whose association has gone stays where it is");
+}
+END_TEST
+
+// Moves by association: what is where after the tree has changed.
+std::vector<Association> without(std::vector<Association> list, std::initializer_list<AssocId> gone) {
+    std::erase_if(list, [&](const Association& a) { return std::find(gone.begin(), gone.end(), a.id) != gone.end(); });
+    return list;
+}
+
+const struct {
+    const char* why;
+    void (*change)(Scene&);
+    std::map<std::string, double> used;
+} kChanges[] = {
+    {"as it was", [](Scene&) {}, {{"root", 900}, {"p1", 800}, {"a", 800}, {"p2", 100}, {"c", 100}}},
+    {"U8: a deleted user's usage stays in the account",
+     [](Scene& s) { s.set_tree(without(small_tree(), {kAnn})); },
+     {{"root", 900}, {"p1", 800}, {"a", 800}, {"p2", 100}}},
+    {"U8: a deleted account's stays in the parent",
+     [](Scene& s) {
+         s.set_tree(without(small_tree(), {kA, kAnn, kBob}));
+     },
+     {{"root", 900}, {"p1", 800}, {"b", 0}, {"p2", 100}}},
+    {"U8: the nearest ancestor that is left",
+     [](Scene& s) {
+         s.set_tree(without(small_tree(), {2, kA, kB, kAnn, kBob, 9}));
+     },
+     {{"root", 900}, {"p2", 100}}},
+    {"U8: an account deleted after its users takes their usage along",
+     [](Scene& s) {
+         s.set_tree(without(small_tree(), {kAnn, kBob}));
+         s.set_tree(without(small_tree(), {kA, kAnn, kBob}));
+     },
+     {{"root", 900}, {"p1", 800}, {"b", 0}}},
+    {"U8: an account that is moved takes its former users' usage along",
+     [](Scene& s) {
+         auto list = without(small_tree(), {kAnn});
+         s.set_tree(list);
+         list[2].parent_id = 5;
+         s.set_tree(list);
+     },
+     {{"root", 900}, {"p1", 0}, {"p2", 900}, {"a", 800}}},
+    {"U8: one that is created again gets its own back, whatever its id",
+     [](Scene& s) {
+         s.set_tree(without(small_tree(), {kA, kAnn, kBob}));
+         auto list = without(small_tree(), {kA, kAnn, kBob});
+         list.push_back({.id = 20, .parent_id = 5, .account = "a"});
+         list.push_back({.id = 21, .parent_id = 20, .account = "a", .user = "ann"});
+         s.set_tree(list);
+     },
+     {{"root", 900}, {"p1", 0}, {"p2", 900}, {"a", 800}}},
+    {"U8: former associations in a circle are at the root",
+     [](Scene& s) {
+         auto list = small_tree();
+         list[1].parent_id = 5;  // p1 below p2
+         s.set_tree(list);
+         list = without(small_tree(), {2, kA, kB, kAnn, kBob, 9});  // p1 and what is below it goes,
+         list.push_back({.id = 30, .parent_id = 1, .account = "x"});
+         s.set_tree(list);
+         list = without(list, {kC});
+         list[1] = {.id = 5, .parent_id = 31, .account = "p2"};  // then p2 goes below a new p1
+         list.push_back({.id = 31, .parent_id = 1, .account = "p1"});
+         s.set_tree(list);
+         s.set_tree(without(list, {5, 31}));
+     },
+     {{"root", 900}, {"x", 0}}},
+    {"B5: another weight changes no usage (BT-13)",
+     [](Scene& s) {
+         auto list = small_tree();
+         list[2].shares = 1;
+         list[1].shares = 0;
+         s.set_tree(list);
+     },
+     {{"root", 900}, {"p1", 800}, {"a", 800}, {"c", 100}}},
+    {"B3: an account made transparent leaves its usage to the nearest weighted one",
+     [](Scene& s) {
+         auto list = small_tree();
+         list[4].shares = kSharesParent;
+         s.set_tree(list);
+     },
+     {{"root", 900}, {"p1", 800}, {"p2", 900}, {"c", 100}}},
+    {"the list in another order",
+     [](Scene& s) {
+         auto list = small_tree();
+         std::reverse(list.begin(), list.end());
+         s.set_tree(list);
+     },
+     {{"root", 900}, {"p1", 800}, {"a", 800}, {"p2", 100}, {"c", 100}}},
+};
+
+// The sum of what is charged to each association itself, which is the root's.
+void check_own_usage(Scene& scene, const char* why) {
+    NodeUsage own;
+    for (const NodeUsage& usage : scene.ledger.own_usage(scene.associations)) own += usage;
+    const NodeUsage& root = scene.ledger.node_usage()[kRoot];
+    ck_assert_msg(own.allocated.box == root.allocated.box && own.unallocated.box == root.unallocated.box &&
+                      own.commitment == root.commitment,
+                  "the sum of the associations' own is the root's: %s", why);
+}
+
+START_TEST(changes) {
+    const auto& row = kChanges[_i];
+    Scene scene;
+    scene.ledger.advance(kT);
+    scene.show({.start = kT, .contract = 1000});
+    scene.show({.key = {.job_id = 2}, .assoc = kC, .start = kT}, 1);
+    scene.ledger.advance(kT + 100);
+    scene.show({.start = kT, .end = kT + 100});
+    scene.show({.key = {.job_id = 2}, .assoc = kC, .start = kT, .end = kT + 100}, 1);
+    row.change(scene);
+    for (const auto& [account, used] : row.used) expect(row.why, account.c_str(), scene.used(account), used);
+    check_own_usage(scene, row.why);
+    scene.set_tree(small_tree());
+    expect(row.why, "a, with the first tree again", scene.used("a"), 800);
+    scene.ledger.advance(kT + kWeek + 100);
+    expect(row.why, "what is left behind the window", scene.used("root"), 0);
+}
+END_TEST
+
+START_TEST(own_usage) {
+    Scene scene;
+    scene.ledger.advance(kT + 100);
+    scene.show({.start = kT, .contract = 1000});
+    scene.show({.key = {.job_id = 2}, .assoc = 77, .run_class = RunClass::kUnallocated, .start = kT}, 1);
+    scene.show({.key = {.job_id = 3}, .assoc = kBob, .start = kT}, 2);
+    scene.set_tree(without(small_tree(), {kBob}));
+    const std::vector<NodeUsage> own = scene.ledger.own_usage(scene.associations);
+    ck_assert_uint_eq(own.size(), scene.associations.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const AssocId id = scene.associations[i].id;
+        const double allocated = id == kAnn ? 800 : id == kA ? 200 : 0;
+        expect("U8: a former member's is the account's own", "allocated", budget::gpu_seconds(own[i].allocated.box),
+               allocated);
+        expect("U9: what nobody is known for is the root's", "unallocated", budget::gpu_seconds(own[i].unallocated.box),
+               id == 1 ? 100 : 0);
+        expect("U4", "commitment", budget::gpu_seconds(own[i].commitment), id == kAnn ? 7200 : 0);
+    }
+    const std::vector<Association> stranger = {{.id = 1234, .account = "nobody"}};
+    ck_assert_msg(scene.ledger.own_usage(stranger)[0].allocated.box == 0, "an unknown association has nothing");
+    ck_assert_msg(scene.ledger.running() == 11 * kGpu, "both classes run");
+}
+END_TEST
+
+// A run painted second by second, as it truly is; what the ledger is shown of it are views.
+class PaintedRun {
+   public:
+    static constexpr Seconds kEnd = 900;
+
+    PaintedRun(std::uint32_t id, AssocId assoc, RunClass run_class, Seconds start, Rate rate, Seconds contract)
+        : rate_(kEnd, rate), suspended_(kEnd, false) {
+        view = {.key = {.job_id = id % 7, .restart_count = id / 7},
+                .assoc = assoc,
+                .run_class = run_class,
+                .rate = rate,
+                .start = start,
+                .contract = contract};
+    }
+
+    // From `at` on the run is so. The view tells since when, or does not.
+    void change(Seconds at, Rate rate, bool suspended, bool tell) {
+        std::fill(rate_.begin() + at, rate_.end(), rate);
+        std::fill(suspended_.begin() + at, suspended_.end(), suspended);
+        view.rate = rate;
+        view.suspended = suspended;
+        view.changed = tell ? at : 0;
+        last_change = at;
+    }
+
+    void add_to(NodeUsage& usage, Seconds now, Seconds window) const {
+        Usage& part = view.run_class == RunClass::kAllocated ? usage.allocated : usage.unallocated;
+        if (view.refunded) return;
+        for (Seconds s = std::max(now - window, view.start); s < std::min(now, end()); ++s) {
+            part.box += charged(s);
+            part.tapered2 += charged(s) * (2 * (window - (now - s)) + 1);
+        }
+        if (view.start <= now && now < end()) part.running += static_cast<Rate>(charged(now));
+        if (view.run_class == RunClass::kAllocated && !view.end) usage.commitment += commitment(now);
+    }
+
+    RunView view;
+    bool vanished = false;
+    Seconds last_seen = 0;
+    Seconds last_change = -1;
+
+   private:
+    Seconds end() const { return view.end.value_or(kEnd); }
+    Wide charged(Seconds s) const {
+        return suspended_[static_cast<std::size_t>(s)] ? 0 : rate_[static_cast<std::size_t>(s)];
+    }
+    Wide commitment(Seconds now) const {
+        Seconds left = view.contract;
+        for (Seconds s = view.start; s < now && left > 0; ++s) left -= suspended_[static_cast<std::size_t>(s)] ? 0 : 1;
+        return Wide{rate_.back()} * left;
+    }
+
+    std::vector<Rate> rate_;
+    std::vector<bool> suspended_;
+};
+
+// Random lives of runs, shown to a ledger scan by scan and compared at each node.
+class Life {
+   public:
+    explicit Life(unsigned seed) : random_(seed), window_(20 + up_to(80)), scene_(window_) {}
+
+    void play() {
+        for (Seconds now = 1; now < PaintedRun::kEnd - 1; now += up_to(up_to(20) == 0 ? 100 : 3)) {
+            if (up_to(2) > 0) begin(now);
+            for (PaintedRun& run : runs_) live(run, now);
+            scan(now);
+            compare(now);
+            if (up_to(40) == 0) {
+                window_ -= up_to(window_ / 2);
+                scene_.ledger.set_window(window_);
+                compare(now);
+            }
+        }
+    }
+
+   private:
+    Seconds up_to(Seconds n) { return static_cast<Seconds>(random_() % static_cast<unsigned>(n + 1)); }
+
+    // A run starts, was started a while ago, or will start soon.
+    void begin(Seconds now) {
+        static constexpr AssocId kAssocs[] = {kAnn, kBob, 9, kC, kA};
+        const Seconds start = std::clamp<Seconds>(now + 4 - up_to(up_to(9) == 0 ? 120 : 8), 0, PaintedRun::kEnd - 2);
+        runs_.emplace_back(++ids_, kAssocs[up_to(4)], up_to(3) == 0 ? RunClass::kUnallocated : RunClass::kAllocated,
+                           start, up_to(9), up_to(1) * up_to(60));
+    }
+
+    bool is_behind(const PaintedRun& run, Seconds now) const { return run.view.end && *run.view.end <= now - window_; }
+
+    // What may happen to a run before the next scan.
+    void live(PaintedRun& run, Seconds now) {
+        if (run.last_seen == 0 || is_behind(run, now)) return;
+        const bool open = !run.view.end;
+        switch (up_to(30)) {
+            case 0:  // moved start (not past a change, which would be another life)
+                if (run.last_change < 0 && open) run.view.start = std::max<Seconds>(now + 3 - up_to(30), 0);
+                break;
+            case 1:
+            case 2:
+                resize_or_suspend(run, now);
+                break;
+            case 3:
+            case 4:
+            case 5:
+                end(run, now);
+                break;
+            case 6:
+                run.view.refunded = !open && up_to(1) == 0;
+                break;
+            case 7:
+                run.view.run_class = up_to(1) == 0 ? RunClass::kUnallocated : RunClass::kAllocated;
+                break;
+            case 8:
+                run.view.assoc = up_to(1) == 0 ? kBob : kC;
+                break;
+            case 9:
+                run.view.contract = up_to(60);
+                break;
+            case 10:
+                run.vanished = open && up_to(1) == 0;
+                break;
+            default:
+                break;
+        }
+    }
+
+    void resize_or_suspend(PaintedRun& run, Seconds now) {
+        const Seconds earliest = std::max({run.last_change + 1, run.view.start, Seconds{1}});
+        if (run.view.end || earliest > now) return;
+        const bool tell = up_to(1) == 0;
+        const Seconds at = tell ? earliest + up_to(now - earliest) : now;
+        const bool suspend = up_to(1) == 0;
+        run.change(at, suspend ? run.view.rate : up_to(9), suspend != run.view.suspended, tell);
+    }
+
+    // The first end, or another one in place of it.
+    void end(PaintedRun& run, Seconds now) {
+        if (run.vanished) return;
+        const Seconds earliest = std::max(run.view.start, now - window_ + 1);
+        if (earliest <= now + 3) run.view.end = earliest + up_to(now + 3 - earliest);
+    }
+
+    void scan(Seconds now) {
+        scene_.ledger.begin_scan(now);
+        for (PaintedRun& run : runs_) {
+            if (run.vanished) {
+                run.view.end = std::max(run.last_seen, run.view.start);
+                run.vanished = false;
+                continue;
+            }
+            for (Seconds times = up_to(2); times >= 0; --times) scene_.ledger.observe(run.view);
+            run.last_seen = now;
+        }
+        scene_.ledger.end_scan();
+    }
+
+    void compare(Seconds now) {
+        std::vector<NodeUsage> should(scene_.tree.nodes().size());
+        for (const PaintedRun& run : runs_) {
+            for (auto n = scene_.tree.find(run.view.assoc).value();; n = scene_.tree.node(n).parent) {
+                run.add_to(should[n], now, window_);
+                if (n == kRoot) break;
+            }
+        }
+        const std::vector<NodeUsage>& is = scene_.ledger.node_usage();
+        for (std::size_t n = 0; n < should.size(); ++n) {
+            same("allocated", is[n].allocated, should[n].allocated, n, now);
+            same("unallocated", is[n].unallocated, should[n].unallocated, n, now);
+            ck_assert_msg(is[n].commitment == should[n].commitment, "U4: node %zu at %ld: %.0f, should be %.0f", n,
+                          static_cast<long>(now), static_cast<double>(is[n].commitment),
+                          static_cast<double>(should[n].commitment));
+        }
+        check_own_usage(scene_, "at every step");
+    }
+
+    static void same(const char* what, const Usage& is, const Usage& should, std::size_t node, Seconds now) {
+        ck_assert_msg(is.box >= 0 && is.tapered2 >= 0 && is.running >= 0, "%s is negative", what);
+        ck_assert_msg(is.box == should.box && is.tapered2 == should.tapered2 && is.running == should.running,
+                      "U3: %s of node %zu at %ld: box %.0f, should be %.0f; running %ld, should be %ld", what, node,
+                      static_cast<long>(now), static_cast<double>(is.box), static_cast<double>(should.box),
+                      static_cast<long>(is.running), static_cast<long>(should.running));
+    }
+
+    std::mt19937 random_;
+    Seconds window_;
+    Scene scene_;
+    std::vector<PaintedRun> runs_;
+    std::uint32_t ids_ = 0;
+};
+
+START_TEST(as_painted) {
+    Life(static_cast<unsigned>(_i)).play();
+}
+END_TEST
+
+}  // namespace
+
+int main() {
+    Suite* suite = suite_create("ledger");
+    TCase* tcase = tcase_create("ledger");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, scenes, 0, std::ssize(kScenes));
+    tcase_add_loop_test(tcase, changes, 0, std::ssize(kChanges));
+    tcase_add_test(tcase, absurd);
+    tcase_add_test(tcase, forgotten);
+    tcase_add_test(tcase, ends_out_of_order);
+    tcase_add_test(tcase, other_window);
+    tcase_add_test(tcase, unknown_association);
+    tcase_add_test(tcase, own_usage);
+    tcase_add_loop_test(tcase, as_painted, 0, 60);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
