@@ -18,7 +18,9 @@ namespace {
 
 constexpr Wide kMaxNumerator = static_cast<Wide>(1) << 95;
 
-constexpr Wide within_bounds(Wide numerator) { return std::clamp<Wide>(numerator, 0, kMaxNumerator); }
+constexpr Wide within_bounds(Wide numerator) {
+    return std::clamp<Wide>(numerator, 0, kMaxNumerator);
+}
 
 // U5 without division: numerator = usage x usage_factor + commitment x
 // commitment_factor + running x running_factor. Multiplied by 1000 over the
@@ -37,7 +39,8 @@ class Scale {
 
     Wide numerator(const Usage& usage, Wide commitment) const {
         const Wide used = shape_ == WindowShape::kBox ? usage.box : usage.tapered2;
-        const Wide sum = saturating_add(saturating_mul(used, usage_factor_), saturating_mul(commitment, commitment_factor_));
+        const Wide sum =
+            saturating_add(saturating_mul(used, usage_factor_), saturating_mul(commitment, commitment_factor_));
         return within_bounds(saturating_add(sum, saturating_mul(usage.running, running_factor_)));
     }
 
@@ -57,7 +60,8 @@ class Scale {
 };
 
 // By NodeIndex. Unallocated runs have no commitment (Q4).
-std::vector<Wide> numerators(const Tree& tree, std::span<const NodeUsage> usage, RunClass run_class, const Scale& scale) {
+std::vector<Wide> numerators(const Tree& tree, std::span<const NodeUsage> usage, RunClass run_class,
+                             const Scale& scale) {
     assert(usage.size() >= tree.nodes().size());
     std::vector<Wide> result;
     result.reserve(tree.nodes().size());
@@ -91,7 +95,7 @@ struct Product {
 
 RunClass class_in_queue(const Tree& tree, const PendingJob& job) {
     return job.run_class == RunClass::kAllocated && tree.node(job.leaf).has_budget ? RunClass::kAllocated
-                                                                                  : RunClass::kUnallocated;
+                                                                                   : RunClass::kUnallocated;
 }
 
 Claims::Claims(const Tree& tree, std::span<const NodeUsage> usage, RunClass run_class, const Parameters& parameters,
@@ -225,7 +229,8 @@ class SortedJobs {
     const std::vector<Cost>& costs() const { return costs_; }  // by position too
 
     std::span<const Entry> entries(RunClass run_class) const {
-        return std::span(entries_).subspan(begin(run_class).front(), begin(run_class).back() - begin(run_class).front());
+        return std::span(entries_).subspan(begin(run_class).front(),
+                                           begin(run_class).back() - begin(run_class).front());
     }
 
    private:
@@ -288,7 +293,10 @@ class Filling {
         const std::span<const std::uint32_t> begin = jobs.begin(run_class);
         for (NodeIndex n = 0; n < sides_.size(); ++n) {
             const Node& node = tree.node(n);
-            sides_[n] = {.numerator = numerators[n], .weight = node.weight, .parent = node.parent, .first_child = node.first_child};
+            sides_[n] = {.numerator = numerators[n],
+                         .weight = node.weight,
+                         .parent = node.parent,
+                         .first_child = node.first_child};
             queues_[n] = {.next = begin[n], .end = begin[n + 1]};
             skip_blocked(queues_[n]);
         }
@@ -335,7 +343,9 @@ class Filling {
     }
 
     // Q2: the better claim, then the head jobs.
-    bool before(const Child& a, const Child& b) const { return a.key != b.key ? a.key < b.key : before_exactly(a.node, b.node); }
+    bool before(const Child& a, const Child& b) const {
+        return a.key != b.key ? a.key < b.key : before_exactly(a.node, b.node);
+    }
 
     bool before_exactly(NodeIndex a, NodeIndex b) const {
         const Side& x = sides_[a];
@@ -414,7 +424,8 @@ class Filling {
 
 // Appends the places of one class.
 void order_class(const Tree& tree, std::span<const NodeUsage> usage, std::span<const PendingJob> jobs,
-                 const Parameters& parameters, const SortedJobs& sorted, RunClass run_class, std::vector<Place>& places) {
+                 const Parameters& parameters, const SortedJobs& sorted, RunClass run_class,
+                 std::vector<Place>& places) {
     const std::span<const Entry> entries = sorted.entries(run_class);
     if (entries.empty()) return;
     const Scale scale(parameters);

@@ -24,16 +24,16 @@ namespace budget {
 // are unique within a list.
 struct PendingJob {
     std::uint32_t job_id = 0;
-    NodeIndex leaf = kRoot;        // where it is charged (Tree::find)
+    NodeIndex leaf = kRoot;  // where it is charged (Tree::find)
     RunClass run_class = RunClass::kAllocated;
     Rate rate = 0;
-    Seconds contract = 0;          // counted as at least the quantum (Q2)
+    Seconds contract = 0;  // counted as at least the quantum (Q2)
     std::uint32_t qos_priority = 0;
-    std::int64_t nice = 0;         // Slurm's nice, 0 is neutral; lower comes first
-    Seconds eligible_since = 0;    // first eligible (Q3)
-    std::uint32_t tasks = 1;       // pending tasks of an array record; 0 counts as 1
-    std::uint32_t tasks_ahead = 1; // how many of them get a place of their own (Q2); the rest get one place together
-    bool eligible = true;          // false: dependent, delayed or blocked by a limit; gets a place but moves nobody's
+    std::int64_t nice = 0;          // Slurm's nice, 0 is neutral; lower comes first
+    Seconds eligible_since = 0;     // first eligible (Q3)
+    std::uint32_t tasks = 1;        // pending tasks of an array record; 0 counts as 1
+    std::uint32_t tasks_ahead = 1;  // how many of them get a place of their own (Q2); the rest get one place together
+    bool eligible = true;           // false: dependent, delayed or blocked by a limit; gets a place but moves nobody's
 };
 
 // A place in the queue. Jobs with tasks > 1 occur tasks_ahead times (task 0, 1, ...)

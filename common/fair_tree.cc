@@ -26,7 +26,11 @@ constexpr long double kNoLevel = 0xfffffffe;
 class FairTree {
    public:
     explicit FairTree(std::span<FairTreeRow> rows)
-        : rows_(rows), parent_(rows.size()), children_(rows.size()), level_shares_(rows.size()), level_fs_(rows.size()) {
+        : rows_(rows),
+          parent_(rows.size()),
+          children_(rows.size()),
+          level_shares_(rows.size()),
+          level_fs_(rows.size()) {
         for (RowIndex i = 0; i < rows.size(); ++i) {
             by_id_.emplace(rows[i].id, i);
             if (rows[i].is_user) ++users_;
@@ -113,6 +117,8 @@ class FairTree {
 
 }  // namespace
 
-void fair_tree(std::span<FairTreeRow> rows) { FairTree(rows).run(); }
+void fair_tree(std::span<FairTreeRow> rows) {
+    FairTree(rows).run();
+}
 
 }  // namespace budget

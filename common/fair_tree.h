@@ -17,8 +17,8 @@ struct FairTreeRow {
     std::uint32_t parent_id = 0;  // 0: the root account
     std::uint32_t shares = 1;     // raw share or kSharesParent
     bool is_user = false;
-    long double usage = 0;        // own, for an account with all below it
-    double fs_factor = 0;         // out; accounts keep what they have
+    long double usage = 0;  // own, for an account with all below it
+    double fs_factor = 0;   // out; accounts keep what they have
 };
 
 // Fills in fs_factor of every user that hangs on the root account; others keep

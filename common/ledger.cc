@@ -66,10 +66,10 @@ bool changes_rate(const Run& run, const RunView& view) {
     return last.rate != view.rate || last.suspended != view.suspended;
 }
 
-// Up to this instant the run is what the view shows; kNever where it is the same throughout.
+// Up to this instant the run is charged as the view shows it; kNever where it is throughout.
 Seconds first_difference(const Run& run, const RunView& view, OwnerIndex owner, Seconds now) {
     if (run.owner != owner || run.run_class != view.run_class || run.refunded != view.refunded ||
-        run.start != view.start || run.contract != view.contract) {
+        run.start != view.start) {
         return 0;
     }
     const Seconds change = changes_rate(run, view) ? change_instant(run, view, now) : kNever;
@@ -186,7 +186,7 @@ void Ledger::set_tree(std::span<const Association> associations, const Tree& tre
     }
     for (const Association& association : associations) {
         const OwnerIndex parent = owner_by_assoc_.find(association.parent_id);
-        owners_[owner_by_assoc_.find(association.id)].parent = parent == OwnerById::kNone ? root_owner_ : parent;
+        owners_[owner_by_assoc_.find(association.id)].parent = parent == OwnerById::kNone ? kNobody : parent;
     }
     for (OwnerIndex index = 0; index < owners_.size(); ++index) {
         owners_[index].heir = heir(index);
@@ -223,7 +223,7 @@ void Ledger::observe(const RunView& view) {
     const OwnerIndex known = owner_by_assoc_.find(view.assoc);
     const OwnerIndex owner = known == OwnerById::kNone ? run.owner : known;
     const Seconds from = is_new ? 0 : first_difference(run, view, owner, now());
-    if (from == kNever) return;
+    if (from == kNever && run.contract == view.contract) return;
 
     if (is_new) {
         run.rate = view.rate;
@@ -336,14 +336,10 @@ OwnerIndex Ledger::intern(const Association& association) {
     return unallocated_.add_owner();
 }
 
-// Those who are gone may be below each other in a circle: then, as for those never
-// known, it is the root.
+// There is no circle among those who are gone: a parent was there as long as its child.
 OwnerIndex Ledger::heir(OwnerIndex index) const {
-    for (std::size_t steps = 0; index != kNobody && steps < owners_.size(); ++steps) {
-        if (owners_[index].exists) return index;
-        index = owners_[index].parent;
-    }
-    return root_owner_;
+    while (index != kNobody && !owners_[index].exists) index = owners_[index].parent;
+    return index == kNobody ? root_owner_ : index;
 }
 
 // Keeps the lists of open and of ended runs.

@@ -62,11 +62,13 @@ struct Gap {
 };
 
 // Deals numbers[first, last) between above and below, both exclusive.
-void spread(std::span<std::uint32_t> numbers, std::size_t first, std::size_t last, std::int64_t above, std::int64_t below) {
+void spread(std::span<std::uint32_t> numbers, std::size_t first, std::size_t last, std::int64_t above,
+            std::int64_t below) {
     const auto parts = static_cast<std::int64_t>(last - first) + 1;
     assert(above - below >= parts);
     for (std::size_t i = first; i < last; ++i)
-        numbers[i] = static_cast<std::uint32_t>(above - (above - below) * static_cast<std::int64_t>(i - first + 1) / parts);
+        numbers[i] =
+            static_cast<std::uint32_t>(above - (above - below) * static_cast<std::int64_t>(i - first + 1) / parts);
 }
 
 // The step that entries at the ends are given: small enough for many arrivals
@@ -89,12 +91,15 @@ double least_step(std::int64_t count, double even_step) {
 std::vector<std::uint32_t> loosen(std::span<const std::uint32_t> numbers, const std::vector<std::uint32_t>& keep,
                                   NumberBand band) {
     const auto gap_between = [&](std::int64_t before, std::int64_t behind) {
-        return Gap{before, behind, before < 0 ? std::int64_t{band.high} : numbers[static_cast<std::size_t>(before)],
-                   behind == std::ssize(numbers) ? std::int64_t{band.low} - 1 : numbers[static_cast<std::size_t>(behind)]};
+        return Gap{
+            before, behind, before < 0 ? std::int64_t{band.high} : numbers[static_cast<std::size_t>(before)],
+            behind == std::ssize(numbers) ? std::int64_t{band.low} - 1 : numbers[static_cast<std::size_t>(behind)]};
     };
     const double even_step = static_cast<double>(band.size()) / static_cast<double>(numbers.size() + 1);
     std::vector<std::uint32_t> result;
-    const auto before = [&](std::size_t back) { return result.size() < back ? -1 : std::int64_t{result[result.size() - back]}; };
+    const auto before = [&](std::size_t back) {
+        return result.size() < back ? -1 : std::int64_t{result[result.size() - back]};
+    };
     const auto behind = [&](std::size_t i) { return i < keep.size() ? std::int64_t{keep[i]} : std::ssize(numbers); };
     for (std::size_t next = 0; next <= keep.size(); ++next) {
         Gap gap = gap_between(before(1), behind(next));

@@ -14,8 +14,12 @@ namespace budget {
 
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+constexpr bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+constexpr char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool same_name(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
@@ -83,7 +87,8 @@ Complaint set_window_shape(Parameters& parameters, std::string_view text) {
 
 Complaint set_lead(Parameters& parameters, std::string_view text) {
     const std::optional<std::int64_t> lead = parse_decimal(text, 3);
-    if (!lead || *lead > kLargestLeadMillis) return "a number from 0 to 16 with at most three decimals is needed, such as 0.25";
+    if (!lead || *lead > kLargestLeadMillis)
+        return "a number from 0 to 16 with at most three decimals is needed, such as 0.25";
     parameters.lead_millis = static_cast<std::uint32_t>(*lead);
     return std::nullopt;
 }
@@ -154,14 +159,16 @@ Complaint set_gpu_weight(Parameters& parameters, std::string_view text) {
         bool colon = false;
         std::string_view number = item;
         const std::string_view type = take(number, ':', colon);
-        if (!colon || !is_type_name(type)) return "a list of type:number by slashes is needed, such as a100:1/h100:2.5/default:1";
+        if (!colon || !is_type_name(type))
+            return "a list of type:number by slashes is needed, such as a100:1/h100:2.5/default:1";
         const std::optional<Rate> weight = parse_weight(number);
         if (!weight)
             return "the weight of " + printable(type) +
                    " must be a number from 1/5040 (0.0002) to 1000 with at most nine decimals, such as 2.5";
         GpuWeight entry{same_name(type, kDefaultType) ? std::string() : std::string(type), *weight};
         for (const GpuWeight& other : weights)
-            if (same_name(other.type, entry.type)) return printable(type) + " is listed twice; each type needs one weight";
+            if (same_name(other.type, entry.type))
+                return printable(type) + " is listed twice; each type needs one weight";
         weights.push_back(std::move(entry));
     }
     parameters.gpu_weight = std::move(weights);
@@ -173,8 +180,8 @@ struct Key {
     Complaint (*set)(Parameters&, std::string_view);
 };
 constexpr std::array kKeys = {
-    Key{"window", set_window},         Key{"window_shape", set_window_shape}, Key{"lead", set_lead},
-    Key{"margin", set_margin},         Key{"quantum", set_quantum},           Key{"gpu_weight", set_gpu_weight},
+    Key{"window", set_window},           Key{"window_shape", set_window_shape}, Key{"lead", set_lead},
+    Key{"margin", set_margin},           Key{"quantum", set_quantum},           Key{"gpu_weight", set_gpu_weight},
     Key{"no_gpu_band", set_no_gpu_band},
 };
 
@@ -225,7 +232,8 @@ Result<Parameters> Parameters::parse(std::string_view text) {
         if (key == kKeys.end()) return unknown_key(name);
         if (!equals) return Error{printable(name) + ": has no value; " + printable(name) + "=value is needed"};
         bool& repeated = seen[static_cast<std::size_t>(key - kKeys.begin())];
-        if (repeated) return Error{printable(pair) + ": " + printable(name) + " is given twice; each key may stand once"};
+        if (repeated)
+            return Error{printable(pair) + ": " + printable(name) + " is given twice; each key may stand once"};
         repeated = true;
         if (const Complaint complaint = key->set(parameters, value)) return Error{printable(pair) + ": " + *complaint};
     }
@@ -242,7 +250,8 @@ std::string to_string(const Parameters& parameters) {
     char separator = '=';
     if (!parameters.gpu_weight.empty()) text += ",gpu_weight";
     for (const GpuWeight& entry : parameters.gpu_weight) {
-        text += separator + (entry.type.empty() ? std::string(kDefaultType) : entry.type) + ":" + weight_text(entry.weight);
+        text +=
+            separator + (entry.type.empty() ? std::string(kDefaultType) : entry.type) + ":" + weight_text(entry.weight);
         separator = '/';
     }
     text += ",no_gpu_band=" + std::string(kBandNames[static_cast<std::size_t>(parameters.no_gpu_band)]);
@@ -294,7 +303,8 @@ std::optional<MigProfile> mig_profile(std::string_view type) {
 }
 
 UnitWeight gpu_or_slice(const Parameters& parameters, std::string_view type) {
-    if (const std::optional<Rate> listed = listed_weight(parameters, type)) return {.weight = *listed, .parts = 1, .known = true};
+    if (const std::optional<Rate> listed = listed_weight(parameters, type))
+        return {.weight = *listed, .parts = 1, .known = true};
     const std::optional<MigProfile> profile = mig_profile(type);
     if (!profile) return whole_gpu(parameters, type);
     UnitWeight unit = whole_gpu(parameters, profile->base);
@@ -323,7 +333,8 @@ UnitWeight weight_of(const Parameters& parameters, const TresKind& kind, GpuPart
         return unit;
     }
     UnitWeight unit = gpu_or_slice(parameters, kind.type);
-    if (__builtin_mul_overflow(unit.parts, per_gpu, &unit.parts)) unit.parts = std::numeric_limits<std::uint64_t>::max();
+    if (__builtin_mul_overflow(unit.parts, per_gpu, &unit.parts))
+        unit.parts = std::numeric_limits<std::uint64_t>::max();
     return unit;
 }
 
@@ -334,7 +345,8 @@ GpuRates::GpuRates(const Parameters& parameters, std::span<const TresKind> kinds
             return other.type.empty() && same_name(other.name, kind.name);
         });
         Kind entry{weight_of(parameters, kind, parts), index};
-        if (untyped != kinds.end() && !kind.type.empty()) entry.untyped = static_cast<std::uint32_t>(untyped - kinds.begin());
+        if (untyped != kinds.end() && !kind.type.empty())
+            entry.untyped = static_cast<std::uint32_t>(untyped - kinds.begin());
         if (!entry.unit.known) unknown_.push_back(kind.type.empty() ? kind.name : kind.name + ":" + kind.type);
         kinds_.push_back(entry);
     }

@@ -33,14 +33,14 @@ struct GpuWeight {
 };
 
 struct Parameters {
-    Seconds window = 7 * kDay;                        // window=7-0, at most kMaxWindow; must have a unit
-    WindowShape window_shape = WindowShape::kBox;     // window_shape=box|tapered
-    std::uint32_t lead_millis = 0;                    // lead=0.25 (U5), thousandths
-    std::uint32_t margin_millis = 50;                 // margin=0.05 (P3), thousandths
-    Seconds quantum = 15 * kMinute;                   // quantum=15m (Q2)
-    std::vector<GpuWeight> gpu_weight;                // gpu_weight=a100:1/h100:2.5/default:1
+    Seconds window = 7 * kDay;                     // window=7-0, at most kMaxWindow; must have a unit
+    WindowShape window_shape = WindowShape::kBox;  // window_shape=box|tapered
+    std::uint32_t lead_millis = 0;                 // lead=0.25 (U5), thousandths
+    std::uint32_t margin_millis = 50;              // margin=0.05 (P3), thousandths
+    Seconds quantum = 15 * kMinute;                // quantum=15m (Q2)
+    std::vector<GpuWeight> gpu_weight;             // gpu_weight=a100:1/h100:2.5/default:1
     enum class Band : std::uint8_t { kMiddle, kFirst, kLast };
-    Band no_gpu_band = Band::kMiddle;                 // no_gpu_band=middle|first|last (Q7)
+    Band no_gpu_band = Band::kMiddle;  // no_gpu_band=middle|first|last (Q7)
 
     // All defaults for an empty text. Fails at the first bad pair with one line
     // that names the key, the value and the accepted form; an unknown or

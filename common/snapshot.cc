@@ -12,8 +12,8 @@ Snapshot::Snapshot(Seconds pass_time, std::vector<Rank> ranks, Claims allocated)
     std::sort(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) {
         return a.job_id != b.job_id ? a.job_id < b.job_id : a.position < b.position;
     });
-    const auto end = std::unique(ranks_.begin(), ranks_.end(),
-                                 [](const Rank& a, const Rank& b) { return a.job_id == b.job_id; });
+    const auto end =
+        std::unique(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.job_id == b.job_id; });
     ranks_.erase(end, ranks_.end());
 }
 

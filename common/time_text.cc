@@ -15,7 +15,9 @@ constexpr std::string_view kForms =
     "minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes, "
     "days-hours:minutes:seconds, or a number with s, m, h or d, such as 90s, 15m, 8h or 7d";
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 // A number with digits alone; held at kLongestDuration + 1, above which nothing
 // is accepted anyway.
@@ -48,11 +50,16 @@ std::optional<Fields> parse_fields(std::string_view text) {
 
 Seconds suffix_unit(char suffix) {
     switch (suffix) {
-        case 's': return 1;
-        case 'm': return kMinute;
-        case 'h': return kHour;
-        case 'd': return kDay;
-        default: return 0;
+        case 's':
+            return 1;
+        case 'm':
+            return kMinute;
+        case 'h':
+            return kHour;
+        case 'd':
+            return kDay;
+        default:
+            return 0;
     }
 }
 
@@ -86,7 +93,8 @@ std::string two_digits(std::uint64_t n) {
 Result<Seconds> parse_duration(std::string_view text) {
     const std::optional<Seconds> duration = parse_forms(text);
     if (!duration) return Error{printable(text) + ": not a time; write " + std::string(kForms)};
-    if (*duration > kLongestDuration) return Error{printable(text) + ": too long; a time of at most 36500 days is needed"};
+    if (*duration > kLongestDuration)
+        return Error{printable(text) + ": too long; a time of at most 36500 days is needed"};
     return *duration;
 }
 
@@ -98,7 +106,8 @@ bool is_bare_number(std::string_view text) {
 
 std::string format_duration(Seconds duration) {
     const bool negative = duration < 0;
-    const std::uint64_t length = negative ? 0 - static_cast<std::uint64_t>(duration) : static_cast<std::uint64_t>(duration);
+    const std::uint64_t length =
+        negative ? 0 - static_cast<std::uint64_t>(duration) : static_cast<std::uint64_t>(duration);
     const std::uint64_t days = length / kDay;
     const std::string time =
         two_digits(length / kHour % 24) + ":" + two_digits(length / kMinute % 60) + ":" + two_digits(length % kMinute);

@@ -43,7 +43,6 @@ struct Edge {
     Seconds at = 0;
     Rate change = 0;
     OwnerIndex owner = 0;
-    bool operator==(const Edge&) const = default;
 };
 
 // All edges of all owners stand in one log ordered by time, which two cursors

@@ -6,5 +6,6 @@ dist_doc_DATA = \
 	NEWS.md \
 	LICENSE \
 	docs/claims.md \
+	docs/decision-multifactor.md \
 	docs/design.md \
 	docs/usage.md

@@ -8,6 +8,8 @@
 
 PLUGIN_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 MODULE_LDFLAGS = -avoid-version -shared -Wl,-z,lazy
+# The engine may also lie beside the plugin, as in a private cluster's folder.
+BESIDE = -Wl,-rpath,'$$ORIGIN'
 
 pkglib_LTLIBRARIES += libslurm_budget_engine.la
 libslurm_budget_engine_la_SOURCES = \
@@ -65,7 +67,7 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/tick.h
 priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
 priority_budget_la_LIBADD = libslurm_budget_engine.la
-priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) -module \
+priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
 	-Wl,--version-script=$(top_srcdir)/plugins/priority_budget.map
 EXTRA_priority_budget_la_DEPENDENCIES = \
 	libslurm_budget_engine.la \

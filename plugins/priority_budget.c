@@ -40,14 +40,15 @@ static void insist_on_fair_tree(void)
 {
 	if (slurm_conf.priority_flags & PRIORITY_FLAGS_FAIR_TREE)
 		return;
-	error("priority/budget: PriorityFlags=NO_FAIR_TREE cannot be had with budgets and is ignored: take NO_FAIR_TREE out of PriorityFlags");
+	error("priority/budget: PriorityFlags=NO_FAIR_TREE cannot be had with budgets and is "
+	      "ignored: take NO_FAIR_TREE out of PriorityFlags");
 	slurm_conf.priority_flags |= PRIORITY_FLAGS_FAIR_TREE;
 }
 
 /* Shares are stored as the flags were when the associations were loaded. */
 static void normalize_shares(void)
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 	list_walk_t walk;
 	slurmdb_assoc_rec_t *assoc;
 
@@ -80,7 +81,8 @@ static int start_multifactor(void)
 	books_open();
 	stock_tick_start();
 	if (multifactor.init() != SLURM_SUCCESS) {
-		error("priority/budget: priority/multifactor, which it is built on, does not start");
+		error(
+		    "priority/budget: priority/multifactor, which it is built on, does not start");
 		stock_tick_stop();
 		multifactor_close();
 		return SLURM_ERROR;
@@ -93,7 +95,8 @@ int init(void)
 	if (!in_slurmctld())
 		return SLURM_SUCCESS;
 	if (slurm_conf.accounting_storage_type == NULL || !slurm_with_slurmdbd())
-		error("priority/budget: there are no budgets without slurmdbd: write AccountingStorageType=accounting_storage/slurmdbd");
+		error("priority/budget: there are no budgets without slurmdbd: write "
+		      "AccountingStorageType=accounting_storage/slurmdbd");
 	budget_engine_set_log(log_line);
 	take_parameters();
 	gpu_tres_load();
@@ -129,7 +132,7 @@ void priority_p_thread_start(void)
 uint32_t priority_p_recover(uint32_t boost);
 uint32_t priority_p_recover(uint32_t boost)
 {
-	(void) boost;
+	(void)boost;
 	return SLURM_SUCCESS;
 }
 
@@ -177,16 +180,16 @@ double priority_p_calc_fs_factor(long double usage_efctv, long double shares_nor
 {
 	double dampening = slurm_conf.fs_dampening_factor > 0 ? slurm_conf.fs_dampening_factor : 1;
 
-	if (shares_norm <= 0 || usage_efctv >= (long double) NO_VAL)
+	if (shares_norm <= 0 || usage_efctv >= (long double)NO_VAL)
 		return 0;
-	return pow(2.0, (double) -(usage_efctv / shares_norm / dampening));
+	return pow(2.0, (double)-(usage_efctv / shares_norm / dampening));
 }
 
 /* Multifactor's list adds a partition's factor to each entry of a multi-partition
  * job; our numbers are the same in all. */
 static void show_numbers(struct xlist *objects)
 {
-	const slurmctld_lock_t read_job = { .job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	const slurmctld_lock_t read_job = {.job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK};
 	list_walk_t walk;
 	priority_factors_object_t *object;
 

@@ -142,7 +142,8 @@ double status_kib(const char* field) {
     char line[256];
     double value = -1;
     while (std::fgets(line, sizeof line, file) != nullptr)
-        if (std::strncmp(line, field, std::strlen(field)) == 0) value = std::strtod(line + std::strlen(field) + 1, nullptr);
+        if (std::strncmp(line, field, std::strlen(field)) == 0)
+            value = std::strtod(line + std::strlen(field) + 1, nullptr);
     std::fclose(file);
     must(value >= 0, "a field is missing in /proc/self/status");
     return value;
@@ -169,7 +170,8 @@ double renumber_ms(std::mt19937_64& random) {
     for (std::uint32_t i = 0; i < kJobs / 10; ++i) std::swap(numbers[random() % kJobs], numbers[random() % kJobs]);
     std::vector<std::vector<std::uint32_t>> copies(kRuns, numbers);
     std::size_t changed = 0;
-    const double taken = median_ms([&](int i) { changed = budget::renumber(copies[static_cast<std::size_t>(i)], kBand); });
+    const double taken =
+        median_ms([&](int i) { changed = budget::renumber(copies[static_cast<std::size_t>(i)], kBand); });
     must(changed > 0 && changed <= kJobs / 5, "renumbering changed too few or too many");
     must(std::is_sorted(copies[0].rbegin(), copies[0].rend()), "the numbers do not fall");
     return taken;

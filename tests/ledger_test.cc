@@ -766,21 +766,23 @@ const struct {
          s.set_tree(list);
      },
      {{"root", 900}, {"p1", 0}, {"p2", 900}, {"a", 800}}},
-    {"U8: former associations in a circle are at the root",
+    {"U8: parents that have changed places, and then are gone",
      [](Scene& s) {
          auto list = small_tree();
          list[1].parent_id = 5;  // p1 below p2
          s.set_tree(list);
-         list = without(small_tree(), {2, kA, kB, kAnn, kBob, 9});  // p1 and what is below it goes,
-         list.push_back({.id = 30, .parent_id = 1, .account = "x"});
+         list = without(small_tree(), {kC});
+         list[4].parent_id = 2;  // p2 below p1
          s.set_tree(list);
-         list = without(list, {kC});
-         list[1] = {.id = 5, .parent_id = 31, .account = "p2"};  // then p2 goes below a new p1
-         list.push_back({.id = 31, .parent_id = 1, .account = "p1"});
-         s.set_tree(list);
-         s.set_tree(without(list, {5, 31}));
+         s.set_tree(without(list, {5}));
+         s.set_tree({{.id = 1, .account = "root"}, {.id = 30, .parent_id = 1, .account = "x"}});
      },
      {{"root", 900}, {"x", 0}}},
+    {"U8: with another root account everything is there",
+     [](Scene& s) {
+         s.set_tree({{.id = 50, .account = "top"}, {.id = 51, .parent_id = 50, .account = "x"}});
+     },
+     {{"top", 900}, {"x", 0}}},
     {"B5: another weight changes no usage (BT-13)",
      [](Scene& s) {
          auto list = small_tree();

@@ -61,18 +61,20 @@ START_TEST(good_row) {
     ck_assert_msg(got.ok(), "%s: \"%s\" is refused: %s", row.why, row.text, got.ok() ? "" : got.error().c_str());
     const Result<Parameters> expected = Parameters::parse(row.expected);
     ck_assert_msg(expected.ok(), "%s: the row is wrong", row.why);
-    ck_assert_msg(got.value() == expected.value(), "%s: \"%s\" is taken for %s", row.why, row.text, to_string(got.value()).c_str());
+    ck_assert_msg(got.value() == expected.value(), "%s: \"%s\" is taken for %s", row.why, row.text,
+                  to_string(got.value()).c_str());
     const std::string text = to_string(got.value());
     const Result<Parameters> again = Parameters::parse(text);
-    ck_assert_msg(again.ok() && again.value() == got.value(), "%s: %s does not come back as it was", row.why, text.c_str());
+    ck_assert_msg(again.ok() && again.value() == got.value(), "%s: %s does not come back as it was", row.why,
+                  text.c_str());
     if (*row.expected != '\0') {
         std::size_t at = 0;
         const std::string parts = row.expected;
         while (at != std::string::npos) {
             const std::size_t comma = parts.find(',', at);
             const std::string part = parts.substr(at, comma == std::string::npos ? comma : comma - at);
-            ck_assert_msg(("," + text + ",").find("," + part + ",") != std::string::npos, "%s: %s is not in %s", row.why, part.c_str(),
-                          text.c_str());
+            ck_assert_msg(("," + text + ",").find("," + part + ",") != std::string::npos, "%s: %s is not in %s",
+                          row.why, part.c_str(), text.c_str());
             at = comma == std::string::npos ? comma : comma + 1;
         }
     }
@@ -85,7 +87,8 @@ START_TEST(defaults) {
     ck_assert_msg(to_string(parameters) ==
                       "window=7-00:00:00,window_shape=box,lead=0,margin=0.05,quantum=00:15:00,no_gpu_band=middle",
                   "the defaults are those of the policy (U3, U5, P3, Q2, Q7): %s", to_string(parameters).c_str());
-    ck_assert_msg(parameters.window == 604800 && parameters.lead_millis == 0 && parameters.margin_millis == 50 && parameters.quantum == 900,
+    ck_assert_msg(parameters.window == 604800 && parameters.lead_millis == 0 && parameters.margin_millis == 50 &&
+                      parameters.quantum == 900,
                   "and their numbers too");
 }
 END_TEST
@@ -101,17 +104,22 @@ const BadRow kBadRows[] = {
     {"RK-12: a window of 0", "window=0", "window=0: *"},
     {"RK-12: in any form", "window=0-0", "window=0-0: *"},
     {"RK-12: a negative window", "window=-7d", "window=-7d: *"},
-    {"RK-12: a long number without a unit", "window=99999999999999999999", "window=99999999999999999999: a time with a unit*"},
+    {"RK-12: a long number without a unit", "window=99999999999999999999",
+     "window=99999999999999999999: a time with a unit*"},
     {"no value", "window=", "window=: *"},
     {"no equals sign", "window", "window: has no value; window=value is needed"},
     {"a window longer than the policy can count", "window=367d", "window=367d: *"},
     {"overflow", "window=999999999999999999d", "window=999999999999999999d: *"},
     {"NaN", "window=nan", "window=nan: *"},
     {"trailing characters", "window=7dx", "window=7dx: *"},
-    {"full-width digits", "window=\xef\xbc\x97" "d", "window=???d: *"},
+    {"full-width digits",
+     "window=\xef\xbc\x97"
+     "d",
+     "window=???d: *"},
     {"a shape that does not exist", "window_shape=round", "window_shape=round: box or tapered is needed"},
     {"a shape in capitals", "window_shape=BOX", "window_shape=BOX: box or tapered is needed"},
-    {"lead too large", "lead=16.001", "lead=16.001: a number from 0 to 16 with at most three decimals is needed, such as 0.25"},
+    {"lead too large", "lead=16.001",
+     "lead=16.001: a number from 0 to 16 with at most three decimals is needed, such as 0.25"},
     {"lead with four decimals", "lead=0.0005", "lead=0.0005: *"},
     {"lead negative", "lead=-1", "lead=-1: *"},
     {"lead with a sign", "lead=+1", "lead=+1: *"},
@@ -127,29 +135,37 @@ const BadRow kBadRows[] = {
     {"lead beyond 64 bits", "lead=18446744073709551617", "lead=18446744073709551617: *"},
     {"lead with trailing characters", "lead=1x", "lead=1x: *"},
     {"lead with a letter among the decimals", "lead=1.x", "lead=1.x: *"},
-    {"margin too large", "margin=10.001", "margin=10.001: a number from 0 to 10 with at most three decimals is needed, such as 0.05"},
+    {"margin too large", "margin=10.001",
+     "margin=10.001: a number from 0 to 10 with at most three decimals is needed, such as 0.05"},
     {"margin negative", "margin=-0.05", "margin=-0.05: *"},
     {"margin in per cent", "margin=5%", "margin=5%: *"},
     {"quantum 0", "quantum=0", "quantum=0: a time above 0 and at most 8 hours is needed, such as 15m or 0:15:00"},
     {"quantum too long", "quantum=8:00:01", "quantum=8:00:01: *"},
     {"quantum negative", "quantum=-15m", "quantum=-15m: *"},
-    {"weights without a number", "gpu_weight=a100", "gpu_weight=a100: a list of type:number by slashes is needed, such as a100:1/h100:2.5/default:1"},
+    {"weights without a number", "gpu_weight=a100",
+     "gpu_weight=a100: a list of type:number by slashes is needed, such as a100:1/h100:2.5/default:1"},
     {"weights without a type", "gpu_weight=:1", "gpu_weight=:1: a list *"},
     {"no weights", "gpu_weight=", "gpu_weight=: a list *"},
     {"an empty item in the list", "gpu_weight=a100:1/", "gpu_weight=a100:1/: a list *"},
     {"a type that no GRES can have", "gpu_weight=a100=x:1", "gpu_weight=a100=x:1: a list *"},
     {"a full-width type", "gpu_weight=\xef\xbd\x81:1", "gpu_weight=???:1: a list *"},
-    {"a weight of 0", "gpu_weight=a100:0", "gpu_weight=a100:0: the weight of a100 must be a number from 1/5040 (0.0002) to 1000 with at most nine decimals, such as 2.5"},
+    {"a weight of 0", "gpu_weight=a100:0",
+     "gpu_weight=a100:0: the weight of a100 must be a number from 1/5040 (0.0002) to 1000 with at most nine decimals, "
+     "such as 2.5"},
     {"a negative weight", "gpu_weight=a100:-1", "gpu_weight=a100:-1: the weight of a100 *"},
     {"a weight too small for 1/5040", "gpu_weight=a100:0.00009", "gpu_weight=a100:0.00009: the weight of a100 *"},
     {"a weight too large", "gpu_weight=a100:1000.000000001", "gpu_weight=a100:1000.000000001: the weight of a100 *"},
     {"a weight NaN", "gpu_weight=a100:nan", "gpu_weight=a100:nan: the weight of a100 *"},
     {"two colons", "gpu_weight=gpu:a100:1", "gpu_weight=gpu:a100:1: the weight of gpu *"},
-    {"a type listed twice", "gpu_weight=a100:1/A100:2", "gpu_weight=a100:1/A100:2: A100 is listed twice; each type needs one weight"},
-    {"the default listed twice", "gpu_weight=default:1/default:1", "gpu_weight=default:1/default:1: default is listed twice; *"},
+    {"a type listed twice", "gpu_weight=a100:1/A100:2",
+     "gpu_weight=a100:1/A100:2: A100 is listed twice; each type needs one weight"},
+    {"the default listed twice", "gpu_weight=default:1/default:1",
+     "gpu_weight=default:1/default:1: default is listed twice; *"},
     {"a band that does not exist", "no_gpu_band=top", "no_gpu_band=top: middle, first or last is needed"},
     {"a key given twice", "lead=1,window=7d,lead=1", "lead=1: lead is given twice; each key may stand once"},
-    {"an unknown key", "windows_shape=box", "windows_shape: unknown key; did you mean window_shape? known are window, window_shape, lead, margin, quantum, gpu_weight, no_gpu_band"},
+    {"an unknown key", "windows_shape=box",
+     "windows_shape: unknown key; did you mean window_shape? known are window, window_shape, lead, margin, quantum, "
+     "gpu_weight, no_gpu_band"},
     {"an unknown key like none", "half_life=7d", "half_life: unknown key; known are window, *"},
     {"a key in capitals", "Window=7d", "Window: unknown key; did you mean window? *"},
     {"a dash for an underscore", "gpu-weight=a:1", "gpu-weight: unknown key; did you mean gpu_weight? *"},
@@ -159,7 +175,8 @@ const BadRow kBadRows[] = {
     {"an empty item at the end", "window=7d,", "an empty item between commas; *"},
     {"a comma alone", ",", "an empty item between commas; *"},
     {"a control character stays on the line", "lead=1\n2", "lead=1?2: *"},
-    {"the window's message in full", "window=1y", "window=1y: a time above 0 and at most 366 days is needed, such as 7d, 7-0 or 168h"},
+    {"the window's message in full", "window=1y",
+     "window=1y: a time above 0 and at most 366 days is needed, such as 7d, 7-0 or 168h"},
 };
 
 START_TEST(bad_row) {
@@ -188,9 +205,11 @@ START_TEST(a_very_long_text) {
 END_TEST
 
 START_TEST(no_locale_matters) {
-    for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "C.UTF-8"}) std::setlocale(LC_ALL, name);  // what there is
+    for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "C.UTF-8"})
+        std::setlocale(LC_ALL, name);  // what there is
     const Result<Parameters> got = Parameters::parse("lead=0.25,gpu_weight=a100:2.5");
-    ck_assert_msg(got.ok() && got.value().lead_millis == 250 && got.value().gpu_weight[0].weight == 12600, "decimals have a point");
+    ck_assert_msg(got.ok() && got.value().lead_millis == 250 && got.value().gpu_weight[0].weight == 12600,
+                  "decimals have a point");
     ck_assert_msg(to_string(got.value()).find("lead=0.25,") != std::string::npos, "written too");
     std::setlocale(LC_ALL, "C");
 }
@@ -206,11 +225,13 @@ START_TEST(random_parameters_come_back) {
         parameters.margin_millis = static_cast<std::uint32_t>(random() % (kLargestMarginMillis + 1));
         parameters.quantum = static_cast<Seconds>(1 + random() % kLongestQuantum);
         for (std::uint64_t k = random() % 4; k > 0; --k)
-            parameters.gpu_weight.push_back({"t" + std::to_string(k), static_cast<Rate>(1 + random() % (random() % 2 == 0 ? kHeaviestGpu : kGpu))});
+            parameters.gpu_weight.push_back(
+                {"t" + std::to_string(k), static_cast<Rate>(1 + random() % (random() % 2 == 0 ? kHeaviestGpu : kGpu))});
         if (random() % 2 == 0) parameters.gpu_weight.push_back({"", static_cast<Rate>(1 + random() % 50)});
         parameters.no_gpu_band = static_cast<Parameters::Band>(random() % 3);
         const Result<Parameters> again = Parameters::parse(to_string(parameters));
-        if (!again.ok() || again.value() != parameters) ck_abort_msg("%s does not come back", to_string(parameters).c_str());
+        if (!again.ok() || again.value() != parameters)
+            ck_abort_msg("%s does not come back", to_string(parameters).c_str());
     }
 }
 END_TEST
@@ -220,7 +241,8 @@ START_TEST(every_weight_up_to_two_gpus_comes_back) {
         Parameters parameters;
         parameters.gpu_weight = {{"x", weight}};
         const Result<Parameters> again = Parameters::parse(to_string(parameters));
-        if (!again.ok() || again.value() != parameters) ck_abort_msg("%lld/5040 does not come back", static_cast<long long>(weight));
+        if (!again.ok() || again.value() != parameters)
+            ck_abort_msg("%lld/5040 does not come back", static_cast<long long>(weight));
     }
 }
 END_TEST
@@ -249,11 +271,21 @@ const WeightRow kWeightRows[] = {
     {"US-13: with the GPU's name before it", "", {"gpu", "nvidia_a100_3g.40gb"}, 3 * 5040, 7, true},
     {"US-13: with attributes behind it", "", {"gpu", "1g.10gb+me"}, 5040, 7, true},
     {"US-13: all seven slices are a GPU", "", {"gpu", "7g.80gb"}, 7 * 5040, 7, true},
-    {"US-13: of the listed weight of its GPU", "gpu_weight=nvidia_h100:2", {"gpu", "nvidia_h100_2g.20gb"}, 2 * 10080, 7, true},
+    {"US-13: of the listed weight of its GPU",
+     "gpu_weight=nvidia_h100:2",
+     {"gpu", "nvidia_h100_2g.20gb"},
+     2 * 10080,
+     7,
+     true},
     {"US-13: of the default weight", "gpu_weight=default:2", {"gpu", "a100-4g.20gb"}, 4 * 10080, 7, true},
     {"US-13: without a GPU's name, of the default weight", "gpu_weight=h100:3", {"gpu", "4g.20gb"}, 4 * 5040, 7, true},
     {"US-13: of a GPU that a list misses, loudly", "gpu_weight=h100:3", {"gpu", "a100_4g.20gb"}, 4 * 5040, 7, false},
-    {"US-13: a listed profile weighs as listed", "gpu_weight=nvidia_a30_1g.6gb:0.25", {"gpu", "nvidia_a30_1g.6gb"}, 1260, 1, true},
+    {"US-13: a listed profile weighs as listed",
+     "gpu_weight=nvidia_a30_1g.6gb:0.25",
+     {"gpu", "nvidia_a30_1g.6gb"},
+     1260,
+     1,
+     true},
     {"US-13: eight slices are no profile", "", {"gpu", "8g.80gb"}, 5040, 1, true},
     {"US-13: no slice is none", "", {"gpu", "0g.5gb"}, 5040, 1, true},
     {"US-13: nor is one with digits before it", "", {"gpu", "11g.5gb"}, 5040, 1, true},
@@ -266,21 +298,28 @@ const WeightRow kWeightRows[] = {
     {"US-13: of its type's GPU", "gpu_weight=h100:2", {"shard", "h100"}, 10080, 8, true},
     {"US-13: of a MIG slice", "", {"shard", "1g.5gb"}, 5040, 56, true},
     {"US-13: an mps unit", "", {"mps", ""}, 5040, 100, true},
-    {"US-13: another GRES weighs as a GPU of the default, loudly", "gpu_weight=default:2", {"npu", ""}, 10080, 1, false},
+    {"US-13: another GRES weighs as a GPU of the default, loudly",
+     "gpu_weight=default:2",
+     {"npu", ""},
+     10080,
+     1,
+     false},
 };
 
 START_TEST(weight_row) {
     const WeightRow& row = kWeightRows[_i];
     const UnitWeight got = weight_of(Parameters::parse(row.parameters).value(), row.kind, kParts);
-    ck_assert_msg(got.weight == row.weight && got.parts == row.parts && got.known == row.known, "%s: got %lld / %llu, %s", row.why,
-                  static_cast<long long>(got.weight), static_cast<unsigned long long>(got.parts), got.known ? "known" : "unknown");
+    ck_assert_msg(got.weight == row.weight && got.parts == row.parts && got.known == row.known,
+                  "%s: got %lld / %llu, %s", row.why, static_cast<long long>(got.weight),
+                  static_cast<unsigned long long>(got.parts), got.known ? "known" : "unknown");
 }
 END_TEST
 
 START_TEST(parts_that_nobody_knows) {
     for (const char* name : {"shard", "mps"}) {
         const UnitWeight got = weight_of(Parameters(), {name, ""}, GpuParts{});
-        ck_assert_msg(got.weight == 5040 && got.parts == 1 && !got.known, "US-13: %s without a number per GPU weighs a GPU, loudly", name);
+        ck_assert_msg(got.weight == 5040 && got.parts == 1 && !got.known,
+                      "US-13: %s without a number per GPU weighs a GPU, loudly", name);
     }
     const UnitWeight tiny = weight_of(Parameters(), {"mps", "1g.5gb"}, GpuParts{.mps_per_gpu = ~std::uint64_t{0}});
     ck_assert_msg(tiny.parts == ~std::uint64_t{0}, "US-13: absurd numbers per GPU do not wrap");
@@ -309,20 +348,33 @@ const RateRow kRateRows[] = {
     {"US-13: shard:4 of 8 is half a GPU", "", kMixed, {0, 0, 0, 4}, 2520},
     {"US-13: mps:50 of 100 is half a GPU, exactly", "", kMixed, {0, 0, 0, 0, 50}, 2520},
     {"US-13: one mps unit is rounded once", "", kMixed, {0, 0, 0, 0, 1}, 50},
-    {"US-13: and three of them as well", "", kMixed, {0, 0, 0, 0, 3}, 151},
+    {"US-13: and two of them as well, to the nearest", "", kMixed, {0, 0, 0, 0, 2}, 101},
     {"US-13: shards are not taken off the GPUs", "", kMixed, {1, 0, 0, 4}, 5040 + 2520},
-    {"U1: the order of the kinds does not matter", "gpu_weight=a100:2", {{"gpu", "a100"}, {"gpu", ""}}, {3, 4}, 6 * 5040 + 5040},
+    {"U1: the order of the kinds does not matter",
+     "gpu_weight=a100:2",
+     {{"gpu", "a100"}, {"gpu", ""}},
+     {3, 4},
+     6 * 5040 + 5040},
     {"U1: no GPUs, no rate", "", kMixed, {0, 0, 0, 0, 0}, 0},
     {"U1: no kinds, no rate", "", {}, {5}, 0},
-    {"RK-13: saturates", "gpu_weight=a100:1000", kMixed, {~std::uint64_t{0}, ~std::uint64_t{0} - 5}, std::numeric_limits<Rate>::max()},
-    {"RK-13: the sum saturates", "", {{"x", ""}, {"y", ""}}, {1'000'000'000'000'000, 1'000'000'000'000'000}, std::numeric_limits<Rate>::max()},
+    {"RK-13: saturates",
+     "gpu_weight=a100:1000",
+     kMixed,
+     {~std::uint64_t{0}, ~std::uint64_t{0} - 5},
+     std::numeric_limits<Rate>::max()},
+    {"RK-13: the sum saturates",
+     "",
+     {{"x", ""}, {"y", ""}},
+     {1'000'000'000'000'000, 1'000'000'000'000'000},
+     std::numeric_limits<Rate>::max()},
 };
 
 START_TEST(rate_row) {
     const RateRow& row = kRateRows[_i];
     const GpuRates rates(Parameters::parse(row.parameters).value(), row.kinds, kParts);
     const Rate got = rates.rate(row.counts);
-    ck_assert_msg(got == row.expected, "%s: expected %lld, got %lld", row.why, static_cast<long long>(row.expected), static_cast<long long>(got));
+    ck_assert_msg(got == row.expected, "%s: expected %lld, got %lld", row.why, static_cast<long long>(row.expected),
+                  static_cast<long long>(got));
 }
 END_TEST
 
@@ -334,9 +386,11 @@ START_TEST(a_part_of_a_gpu_is_never_free) {
 END_TEST
 
 START_TEST(unknown_kinds_are_named) {
-    const GpuRates rates(Parameters::parse("gpu_weight=a100:1").value(),
-                         std::vector<TresKind>{{"gpu", ""}, {"gpu", "v100"}, {"npu", ""}, {"gpu", "a100"}, {"shard", ""}}, GpuParts{});
-    ck_assert_msg(rates.unknown() == std::vector<std::string>({"gpu:v100", "npu", "shard"}), "US-13: kinds with a stand-in weight are named");
+    const GpuRates rates(
+        Parameters::parse("gpu_weight=a100:1").value(),
+        std::vector<TresKind>{{"gpu", ""}, {"gpu", "v100"}, {"npu", ""}, {"gpu", "a100"}, {"shard", ""}}, GpuParts{});
+    ck_assert_msg(rates.unknown() == std::vector<std::string>({"gpu:v100", "npu", "shard"}),
+                  "US-13: kinds with a stand-in weight are named");
     ck_assert_msg(GpuRates(Parameters(), kMixed, kParts).unknown().empty(), "US-13: and no others");
 }
 END_TEST
@@ -362,4 +416,6 @@ Suite* parameters_suite() {
 
 }  // namespace
 
-int main() { return run_suite(parameters_suite()); }
+int main() {
+    return run_suite(parameters_suite());
+}

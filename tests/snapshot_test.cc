@@ -46,10 +46,12 @@ START_TEST(ranks_are_found) {
     ck_assert_msg(snapshot.pass_time() == 1234, "the pass has a time");
     ck_assert_msg(snapshot.size() == 3, "tasks of one job are one");
     const Rank* rank = snapshot.find(10);
-    ck_assert_msg(rank != nullptr && rank->position == 1 && rank->priority == 900 && rank->eligible_since == 7, "an array shows its first place");
+    ck_assert_msg(rank != nullptr && rank->position == 1 && rank->priority == 900 && rank->eligible_since == 7,
+                  "an array shows its first place");
     ck_assert_msg(snapshot.find(30) != nullptr && snapshot.find(30)->priority == 700, "the last id is found");
     ck_assert_msg(snapshot.find(20)->run_class == RunClass::kUnallocated, "with its class");
-    for (std::uint32_t id : {0U, 9U, 11U, 25U, 31U, ~0U}) ck_assert_msg(snapshot.find(id) == nullptr, "job %u was not ranked", id);
+    for (std::uint32_t id : {0U, 9U, 11U, 25U, 31U, ~0U})
+        ck_assert_msg(snapshot.find(id) == nullptr, "job %u was not ranked", id);
 }
 END_TEST
 
@@ -65,7 +67,8 @@ END_TEST
 
 START_TEST(an_empty_pass) {
     const Snapshot snapshot(0, {}, Claims());
-    ck_assert_msg(snapshot.find(1) == nullptr && snapshot.size() == 0 && snapshot.claims().size() == 0, "nothing is found");
+    ck_assert_msg(snapshot.find(1) == nullptr && snapshot.size() == 0 && snapshot.claims().size() == 0,
+                  "nothing is found");
 }
 END_TEST
 
@@ -166,4 +169,6 @@ Suite* snapshot_suite() {
 
 }  // namespace
 
-int main() { return run_suite(snapshot_suite()); }
+int main() {
+    return run_suite(snapshot_suite());
+}

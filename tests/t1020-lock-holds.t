@@ -117,8 +117,8 @@ read -r _ part longest_part < <(awk '$2 > 0 { print 100 * $3 / $1 }' "$scratch/o
 read -r hooks hook longest_hook < <(awk '$5 > 0 { print $7 }' "$scratch/ours" | spread)
 read -r _ _ longest_start < <(awk '{ print $4 }' "$scratch/starts" | spread)
 # A tick a minute is the most that Slurm can be set to.
-read -r length all_thread per_tick all < <(awk '{ n++; t += $3; h += $6; k += $5; d += $1 }
-	END { print d / n / 1e6, 100 * t / d, h / k, 100 * (t / d + h / k / 60e6) }' "$scratch/ours")
+read -r length all_thread per_tick all < <(awk -v p="$period" '{ n++; t += $3; h += $6; d += $1 }
+	END { k = h * p / d; print d / n / 1e6, 100 * t / d, 1e6 * k, 100 * (t / d + k / 60) }' "$scratch/ours")
 
 note "holds of the job write lock with $queue pending jobs; load of the machine $(cut -d' ' -f1 /proc/loadavg)"
 note "stock tick, usage: median $usage us, longest $longest_usage us; weights: median $weights us, longest $longest_weights us"
@@ -127,7 +127,7 @@ tell "our thread, longest of an interval with a hold" "$intervals" "$thread" "$l
 tell "our part of a tick, longest of an interval with one" "$hooks" "$hook" "$longest_hook"
 [[ $longest_start == none ]] || note "our thread's longest hold in its first seconds: $longest_start us"
 note "our thread holds it $all_thread % of the time (of an interval with a hold: median $part %, most $longest_part %)"
-note "with a tick a minute, of $per_tick us in the mean, $all % of the time"
+note "with a tick a minute, whose holds add up to $per_tick us in the mean, it is $all % of the time"
 note "an interval lasts $length s in the mean"
 
 ok "at least $((2 * samples)) samples of each" test "$ticks" -ge $((2 * samples)) -a "$intervals" -ge $((2 * samples))

@@ -66,7 +66,10 @@ const DurationRow kDurationRows[] = {
     {"a dash behind a colon", "1:2-3", -1},
     {"fields and a suffix", "1:30h", -1},
     {"days and a suffix", "1-2h", -1},
-    {"full-width digits", "\xef\xbc\x97" "d", -1},
+    {"full-width digits",
+     "\xef\xbc\x97"
+     "d",
+     -1},
     {"a thousands separator", "1,000", -1},
 };
 
@@ -75,14 +78,16 @@ START_TEST(duration_row) {
     const Result<Seconds> got = parse_duration(row.text);
     if (row.expected >= 0) {
         ck_assert_msg(got.ok(), "%s: \"%s\" is refused: %s", row.why, row.text, got.ok() ? "" : got.error().c_str());
-        ck_assert_msg(got.value() == row.expected, "%s: \"%s\" is %lld", row.why, row.text, static_cast<long long>(got.value()));
+        ck_assert_msg(got.value() == row.expected, "%s: \"%s\" is %lld", row.why, row.text,
+                      static_cast<long long>(got.value()));
         const Result<Seconds> again = parse_duration(format_duration(row.expected));
         ck_assert_msg(again.ok() && again.value() == row.expected, "%s: \"%s\" does not come back", row.why, row.text);
         return;
     }
-    ck_assert_msg(!got.ok(), "%s: \"%s\" is taken for %lld", row.why, row.text, got.ok() ? static_cast<long long>(got.value()) : 0);
-    ck_assert_msg(got.error().rfind(printable(row.text) + ": ", 0) == 0, "%s: the error does not name the text: %s", row.why,
-                  got.error().c_str());
+    ck_assert_msg(!got.ok(), "%s: \"%s\" is taken for %lld", row.why, row.text,
+                  got.ok() ? static_cast<long long>(got.value()) : 0);
+    ck_assert_msg(got.error().rfind(printable(row.text) + ": ", 0) == 0, "%s: the error does not name the text: %s",
+                  row.why, got.error().c_str());
     ck_assert_msg(got.error().find('\n') == std::string::npos, "%s: the error has several lines", row.why);
 }
 END_TEST
@@ -113,12 +118,14 @@ END_TEST
 
 START_TEST(bare_numbers) {
     ck_assert_msg(is_bare_number("7") && is_bare_number("007"), "digits alone are a bare number");
-    ck_assert_msg(!is_bare_number("") && !is_bare_number("7d") && !is_bare_number("7:0") && !is_bare_number("-7"), "nothing else is");
+    ck_assert_msg(!is_bare_number("") && !is_bare_number("7d") && !is_bare_number("7:0") && !is_bare_number("-7"),
+                  "nothing else is");
 }
 END_TEST
 
 START_TEST(foreign_text_fits_a_line) {
-    ck_assert_msg(printable("a\nb\tc\x7f\xff\x1b[31m") == "a?b?c???[31m", "control characters: %s", printable("a\nb\tc\x7f\xff\x1b[31m").c_str());
+    ck_assert_msg(printable("a\nb\tc\x7f\xff\x1b[31m") == "a?b?c???[31m", "control characters: %s",
+                  printable("a\nb\tc\x7f\xff\x1b[31m").c_str());
     ck_assert_msg(printable(std::string(64, 'x')) == std::string(64, 'x'), "what fits is not cut");
     ck_assert_msg(printable(std::string(65, 'x')) == std::string(64, 'x') + "...", "what is long is cut");
 }
@@ -137,4 +144,6 @@ Suite* time_text_suite() {
 
 }  // namespace
 
-int main() { return run_suite(time_text_suite()); }
+int main() {
+    return run_suite(time_text_suite());
+}

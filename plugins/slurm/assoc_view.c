@@ -32,7 +32,7 @@ static bool all_shown(void)
 {
 	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
-	bool same = (size_t) list_count(assoc_mgr_assoc_list) == shown_count;
+	bool same = (size_t)list_count(assoc_mgr_assoc_list) == shown_count;
 
 	for (size_t i = 0; same && (assoc = list_next(walk)) != NULL; i++)
 		same = is_shown(i, assoc);
@@ -55,24 +55,24 @@ static void take_list(void)
 	slurmdb_assoc_rec_t *assoc;
 
 	assoc_view_free();
-	shown = calloc((size_t) list_count(assoc_mgr_assoc_list) + 1, sizeof(*shown));
+	shown = calloc((size_t)list_count(assoc_mgr_assoc_list) + 1, sizeof(*shown));
 	if (shown == NULL)
 		fatal("priority/budget: no memory");
 	while ((assoc = list_next(walk)) != NULL)
-		shown[shown_count++] = (struct budget_association) {
-			.id = assoc->id,
-			.parent_id = assoc->parent_id,
-			.shares = assoc->shares_raw,
-			.account = copy(assoc->acct),
-			.user = copy(assoc->user),
-			.partition = copy(assoc->partition),
+		shown[shown_count++] = (struct budget_association){
+		    .id = assoc->id,
+		    .parent_id = assoc->parent_id,
+		    .shares = assoc->shares_raw,
+		    .account = copy(assoc->acct),
+		    .user = copy(assoc->user),
+		    .partition = copy(assoc->partition),
 		};
 	list_iterator_destroy(walk);
 }
 
 bool assoc_view_show(void)
 {
-	assoc_mgr_lock_t read_assoc = { .assoc = READ_LOCK };
+	assoc_mgr_lock_t read_assoc = {.assoc = READ_LOCK};
 	bool changed = false;
 
 	assoc_mgr_lock(&read_assoc);
@@ -89,9 +89,9 @@ bool assoc_view_show(void)
 void assoc_view_free(void)
 {
 	for (size_t i = 0; i < shown_count; i++) {
-		free((char *) shown[i].account);
-		free((char *) shown[i].user);
-		free((char *) shown[i].partition);
+		free((char *)shown[i].account);
+		free((char *)shown[i].user);
+		free((char *)shown[i].partition);
 	}
 	free(shown);
 	shown = NULL;

@@ -64,7 +64,7 @@ static void *need(void *memory)
 
 static int compare_ids(const void *a, const void *b)
 {
-	uint32_t left = *(const uint32_t *) a, right = *(const uint32_t *) b;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	return (left > right) - (left < right);
 }
@@ -72,7 +72,7 @@ static int compare_ids(const void *a, const void *b)
 static uint32_t row_index(uint32_t id)
 {
 	const struct id_row *found =
-		row_count > 0 ? bsearch(&id, by_id, row_count, sizeof(*by_id), compare_ids) : NULL;
+	    row_count > 0 ? bsearch(&id, by_id, row_count, sizeof(*by_id), compare_ids) : NULL;
 
 	return found != NULL ? found->row : NO_ROW;
 }
@@ -93,11 +93,12 @@ static bool list_is_known(void)
 	slurmdb_assoc_rec_t *assoc;
 	list_walk_t walk;
 	size_t i = 0;
-	bool same = (size_t) list_count(list) == row_count;
+	bool same = (size_t)list_count(list) == row_count;
 
 	walk = list_iterator_create(list);
 	while (same && (assoc = list_next(walk)) != NULL) {
-		same = i < row_count && rows[i].id == assoc->id && rows[i].parent_id == assoc->parent_id;
+		same = i < row_count && rows[i].id == assoc->id &&
+		       rows[i].parent_id == assoc->parent_id;
 		if (same)
 			rows[i].shares = assoc->shares_raw;
 		i++;
@@ -111,7 +112,7 @@ static void index_rows(void)
 	free(by_id);
 	by_id = need(calloc(row_count + 1, sizeof(*by_id)));
 	for (uint32_t i = 0; i < row_count; i++)
-		by_id[i] = (struct id_row) { .id = rows[i].id, .row = i };
+		by_id[i] = (struct id_row){.id = rows[i].id, .row = i};
 	if (row_count > 1)
 		qsort(by_id, row_count, sizeof(*by_id), compare_ids);
 	for (size_t i = 0; i < row_count; i++)
@@ -138,12 +139,13 @@ static void rebuild(void)
 	list_walk_t walk = list_iterator_create(assoc_mgr_assoc_list);
 	slurmdb_assoc_rec_t *assoc;
 
-	rows = need(calloc((size_t) list_count(assoc_mgr_assoc_list) + 1, sizeof(*rows)));
+	rows = need(calloc((size_t)list_count(assoc_mgr_assoc_list) + 1, sizeof(*rows)));
 	row_count = 0;
 	while ((assoc = list_next(walk)) != NULL) {
 		const struct id_row *known =
-			old_count > 0 ? bsearch(&assoc->id, old_by_id, old_count, sizeof(*old_by_id), compare_ids)
-				      : NULL;
+		    old_count > 0
+			? bsearch(&assoc->id, old_by_id, old_count, sizeof(*old_by_id), compare_ids)
+			: NULL;
 		struct row *row = &rows[row_count++];
 
 		if (known != NULL)
@@ -214,10 +216,10 @@ static time_t multifactor_ran(void)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	if (read(fd, &packed, sizeof(packed)) != (ssize_t) sizeof(packed))
+	if (read(fd, &packed, sizeof(packed)) != (ssize_t)sizeof(packed))
 		packed = 0;
 	close(fd);
-	return (time_t) be64toh(packed);
+	return (time_t)be64toh(packed);
 }
 
 static void take_usage_raw(struct row *row, slurmdb_assoc_rec_t *assoc)
@@ -256,8 +258,8 @@ static void take_entries(const struct books_entry *entries, size_t count)
 }
 
 /* Where the books are taken from, as one line for the log. */
-static const char *take_up(enum books_file_state state, const struct books_entry *entries, size_t count,
-			   time_t file_charged_to)
+static const char *take_up(enum books_file_state state, const struct books_entry *entries,
+			   size_t count, time_t file_charged_to)
 {
 	charged_to = multifactor_ran();
 	if (state == BOOKS_FILE_READ && file_charged_to >= charged_to) {
@@ -270,19 +272,20 @@ static const char *take_up(enum books_file_state state, const struct books_entry
 		return "from the billed TRES, because their file cannot be used";
 	}
 	for_each_row(take_usage_raw);
-	return state == BOOKS_FILE_READ ? "from usage_raw, because multifactor has run since their file was written"
-					: "from usage_raw as multifactor left it";
+	return state == BOOKS_FILE_READ
+		   ? "from usage_raw, because multifactor has run since their file was written"
+		   : "from usage_raw as multifactor left it";
 }
 
 void books_open(void)
 {
-	assoc_mgr_lock_t read_assoc = { .assoc = READ_LOCK };
+	assoc_mgr_lock_t read_assoc = {.assoc = READ_LOCK};
 	struct books_entry *entries = NULL;
 	size_t count = 0;
 	time_t file_charged_to = 0;
 	const char *source = NULL;
 	enum books_file_state state =
-		books_file_read(slurm_conf.state_save_location, &entries, &count, &file_charged_to);
+	    books_file_read(slurm_conf.state_save_location, &entries, &count, &file_charged_to);
 
 	pthread_mutex_lock(&mutex);
 	assoc_mgr_lock(&read_assoc);
@@ -296,7 +299,8 @@ void books_open(void)
 	pthread_mutex_unlock(&mutex);
 	free(entries);
 	if (source != NULL)
-		info("priority/budget: multifactor's own usage of %zu associations is taken %s", row_count, source);
+		info("priority/budget: multifactor's own usage of %zu associations is taken %s",
+		     row_count, source);
 	books_save();
 }
 
@@ -305,7 +309,7 @@ void books_open(void)
 /* What multifactor multiplies all usage with, by its own formula. */
 static double decay_until(time_t start)
 {
-	double half_life = (double) slurm_conf.priority_decay_hl;
+	double half_life = (double)slurm_conf.priority_decay_hl;
 	double per_second = half_life > 0 ? 1 - 0.693 / half_life : 1;
 	double decay;
 
@@ -327,7 +331,7 @@ static void put_back(struct row *row, slurmdb_assoc_rec_t *assoc)
 
 void books_begin_tick(time_t start)
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 	double decay;
 
 	pthread_mutex_lock(&mutex);
@@ -371,7 +375,7 @@ static void add_gain(struct row *row, long double gain)
 
 void books_take_gain(job_record_t *job)
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 	slurmdb_assoc_rec_t *assoc = job->assoc_ptr;
 	struct row *row;
 
@@ -396,8 +400,8 @@ struct usage_before {
 
 static struct usage_before look_before_end(slurmdb_assoc_rec_t *assoc)
 {
-	assoc_mgr_lock_t read_assoc = { .assoc = READ_LOCK };
-	struct usage_before before = { 0 };
+	assoc_mgr_lock_t read_assoc = {.assoc = READ_LOCK};
+	struct usage_before before = {0};
 	struct row *row;
 
 	assoc_mgr_lock(&read_assoc);
@@ -428,7 +432,7 @@ static long double gain_since(const struct usage_before *before, const slurmdb_a
 
 void books_end_job(job_record_t *job, void (*end)(job_record_t *job))
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 	slurmdb_assoc_rec_t *assoc = job->assoc_ptr;
 	struct usage_before before;
 	struct row *row;
@@ -459,7 +463,8 @@ static long double *totals(void)
 	long double *total = need(calloc(row_count + 1, sizeof(*total)));
 
 	for (size_t i = 0; i < row_count; i++)
-		for (uint32_t at = (uint32_t) i; rows[i].own > 0 && at != NO_ROW; at = rows[at].parent)
+		for (uint32_t at = (uint32_t)i; rows[i].own > 0 && at != NO_ROW;
+		     at = rows[at].parent)
 			total[at] += rows[i].own;
 	return total;
 }
@@ -470,12 +475,12 @@ static struct budget_fair_tree_row *fair_tree_rows(void)
 	long double *total = totals();
 
 	for (size_t i = 0; i < row_count; i++)
-		tree[i] = (struct budget_fair_tree_row) {
-			.id = rows[i].id,
-			.parent_id = rows[i].parent_id,
-			.shares = rows[i].shares,
-			.user = rows[i].user,
-			.usage = total[i],
+		tree[i] = (struct budget_fair_tree_row){
+		    .id = rows[i].id,
+		    .parent_id = rows[i].parent_id,
+		    .shares = rows[i].shares,
+		    .user = rows[i].user,
+		    .usage = total[i],
 		};
 	free(total);
 	return tree;
@@ -508,7 +513,7 @@ void books_rank(void)
 	budget_fair_tree(tree, count);
 	table = need(calloc(count + 1, sizeof(*table)));
 	for (size_t i = 0; i < count; i++)
-		table[i] = (struct factor) { .id = tree[i].id, .factor = tree[i].fs_factor };
+		table[i] = (struct factor){.id = tree[i].id, .factor = tree[i].fs_factor};
 	free(tree);
 	show_factors(table, count);
 }
@@ -546,7 +551,7 @@ static void write_share(struct row *row, slurmdb_assoc_rec_t *assoc)
 
 void books_publish(const struct budget_share *shares, size_t count)
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 
 	pthread_mutex_lock(&mutex);
 	assoc_mgr_lock(&write_assoc);
@@ -582,7 +587,8 @@ void books_save(void)
 	entries = need(calloc(row_count + 1, sizeof(*entries)));
 	for (size_t i = 0; i < row_count; i++)
 		if (rows[i].own > 0)
-			entries[count++] = (struct books_entry) { .assoc_id = rows[i].id, .usage = rows[i].own };
+			entries[count++] =
+			    (struct books_entry){.assoc_id = rows[i].id, .usage = rows[i].own};
 	now_charged_to = charged_to;
 	unsaved = false;
 	pthread_mutex_unlock(&mutex);
@@ -621,7 +627,7 @@ static void forget(void)
 
 void books_close(void)
 {
-	assoc_mgr_lock_t write_assoc = { .assoc = WRITE_LOCK };
+	assoc_mgr_lock_t write_assoc = {.assoc = WRITE_LOCK};
 
 	pthread_mutex_lock(&mutex);
 	assoc_mgr_lock(&write_assoc);

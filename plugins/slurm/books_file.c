@@ -74,14 +74,14 @@ static void put_entry(uint8_t *at, const struct books_entry *entry)
 	long double fraction = frexpl(usage, &exponent);
 
 	put32(at, entry->assoc_id);
-	put64(at + 4, (uint64_t) ldexpl(fraction, 64));
-	put32(at + 12, (uint32_t) (exponent - 64));
+	put64(at + 4, (uint64_t)ldexpl(fraction, 64));
+	put32(at + 12, (uint32_t)(exponent - 64));
 }
 
 static void get_entry(const uint8_t *at, struct books_entry *entry)
 {
 	entry->assoc_id = get32(at);
-	entry->usage = ldexpl((long double) get64(at + 4), (int32_t) get32(at + 12));
+	entry->usage = ldexpl((long double)get64(at + 4), (int32_t)get32(at + 12));
 }
 
 /* The whole file for free(), NULL with errno if it cannot be read. */
@@ -95,15 +95,15 @@ static uint8_t *read_whole(const char *path, size_t *size)
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &status)) {
-		data = malloc((size_t) status.st_size + 1);
-		got = data != NULL ? read(fd, data, (size_t) status.st_size) : -1;
+		data = malloc((size_t)status.st_size + 1);
+		got = data != NULL ? read(fd, data, (size_t)status.st_size) : -1;
 	}
 	close(fd);
 	if (got < 0) {
 		free(data);
 		return NULL;
 	}
-	*size = (size_t) got;
+	*size = (size_t)got;
 	return data;
 }
 
@@ -114,17 +114,18 @@ static const char *fault_of(const uint8_t *data, size_t size)
 		return "it is no such file";
 	if (get32(data + 8) != FILE_VERSION)
 		return "it was written by another version";
-	if (size != HEAD_SIZE + (size_t) get32(data + 12) * RECORD_SIZE + TAIL_SIZE)
+	if (size != HEAD_SIZE + (size_t)get32(data + 12) * RECORD_SIZE + TAIL_SIZE)
 		return "it is cut off";
 	if (crc32_of(data, size - TAIL_SIZE) != get32(data + size - TAIL_SIZE))
 		return "its checksum is wrong";
 	return NULL;
 }
 
-static bool take_apart(const uint8_t *data, struct books_entry **entries, size_t *count, time_t *charged_to)
+static bool take_apart(const uint8_t *data, struct books_entry **entries, size_t *count,
+		       time_t *charged_to)
 {
 	*count = get32(data + 12);
-	*charged_to = (time_t) get64(data + 16);
+	*charged_to = (time_t)get64(data + 16);
 	*entries = calloc(*count + 1, sizeof(**entries));
 	if (*entries == NULL)
 		return false;
@@ -133,8 +134,8 @@ static bool take_apart(const uint8_t *data, struct books_entry **entries, size_t
 	return true;
 }
 
-enum books_file_state books_file_read(const char *folder, struct books_entry **entries, size_t *count,
-				      time_t *charged_to)
+enum books_file_state books_file_read(const char *folder, struct books_entry **entries,
+				      size_t *count, time_t *charged_to)
 {
 	char path[4096], kept[4096];
 	size_t size = 0;
@@ -169,7 +170,7 @@ static bool write_whole(int fd, const uint8_t *data, size_t size)
 		if (done <= 0)
 			return false;
 		data += done;
-		size -= (size_t) done;
+		size -= (size_t)done;
 	}
 	return true;
 }
@@ -205,7 +206,8 @@ static bool put_in_place(const char *folder, const uint8_t *data, size_t size)
 	return true;
 }
 
-bool books_file_write(const char *folder, const struct books_entry *entries, size_t count, time_t charged_to)
+bool books_file_write(const char *folder, const struct books_entry *entries, size_t count,
+		      time_t charged_to)
 {
 	size_t size = HEAD_SIZE + count * RECORD_SIZE + TAIL_SIZE;
 	uint8_t *data = malloc(size);
@@ -215,8 +217,8 @@ bool books_file_write(const char *folder, const struct books_entry *entries, siz
 		return false;
 	memcpy(data, FILE_MAGIC, 8);
 	put32(data + 8, FILE_VERSION);
-	put32(data + 12, (uint32_t) count);
-	put64(data + 16, (uint64_t) charged_to);
+	put32(data + 12, (uint32_t)count);
+	put64(data + 16, (uint64_t)charged_to);
 	for (size_t i = 0; i < count; i++)
 		put_entry(data + HEAD_SIZE + i * RECORD_SIZE, &entries[i]);
 	put32(data + size - TAIL_SIZE, crc32_of(data, size - TAIL_SIZE));

@@ -28,12 +28,13 @@ enum books_file_state { BOOKS_FILE_READ, BOOKS_FILE_NONE, BOOKS_FILE_DAMAGED };
 
 /* Reads it into *entries (for free()), *count and *charged_to. One that
  * cannot be used is told of in an error line and set aside under another name. */
-enum books_file_state books_file_read(const char *folder, struct books_entry **entries, size_t *count,
-				      time_t *charged_to);
+enum books_file_state books_file_read(const char *folder, struct books_entry **entries,
+				      size_t *count, time_t *charged_to);
 
 /* Writes a new file, flushes it and puts it in the place of the old one. false
  * after one error line; the old file stays. */
-bool books_file_write(const char *folder, const struct books_entry *entries, size_t count, time_t charged_to);
+bool books_file_write(const char *folder, const struct books_entry *entries, size_t count,
+		      time_t charged_to);
 
 /* Removes it. */
 void books_file_remove(const char *folder);

@@ -63,15 +63,7 @@ static inline bool slurmctld_is_ending(void)
 #define FACTORS_LIST_LOCKS 0
 #endif
 
-/* Has the fair-share function of old, which sshare calls without a fair tree. */
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
-#define HAVE_CALC_FS_FACTOR 1
-#else
-#define HAVE_CALC_FS_FACTOR 0
-#endif
-
-/* From 23.11 a plugin's thread starts on Slurm's word, and numbers of recovered
- * jobs pass through the plugin. */
+/* From 23.11 a plugin's thread starts on Slurm's word. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
 #define HAVE_THREAD_START 0
 #else
@@ -141,7 +133,7 @@ static inline uint32_t *job_numbers(const job_record_t *job)
 
 static inline void job_numbers_make(job_record_t *job)
 {
-	uint32_t *numbers = xcalloc((size_t) job_number_count(job) + 1, sizeof(uint32_t));
+	uint32_t *numbers = xcalloc((size_t)job_number_count(job) + 1, sizeof(uint32_t));
 
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
 	job->priority_array = numbers;

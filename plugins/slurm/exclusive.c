@@ -27,15 +27,15 @@ static size_t left_count;
 
 bool holds_whole_nodes(const job_record_t *job)
 {
-	return job->details != NULL &&
-	       (job->details->whole_node == WHOLE_NODE_REQUIRED ||
-		(job->part_ptr != NULL && job->part_ptr->max_share == 0));
+	return job->details != NULL && (job->details->whole_node == WHOLE_NODE_REQUIRED ||
+					(job->part_ptr != NULL && job->part_ptr->max_share == 0));
 }
 
 static bool holds_for_its_owner(const job_record_t *job)
 {
 	return job->details != NULL &&
-	       (job->details->whole_node == WHOLE_NODE_USER || job->details->whole_node == WHOLE_NODE_MCS ||
+	       (job->details->whole_node == WHOLE_NODE_USER ||
+		job->details->whole_node == WHOLE_NODE_MCS ||
 		(job->part_ptr != NULL && (job->part_ptr->flags & PART_FLAG_EXCLUSIVE_USER)));
 }
 
@@ -54,12 +54,13 @@ void exclusive_begin(void)
  * nodes has as many on each. */
 static void take_given(const job_record_t *job)
 {
-	struct gpu_counts has = { { 0 } };
+	struct gpu_counts has = {{0}};
 
 	if (job->node_cnt == 0 || !gpu_counts_add(&has, job->tres_alloc_cnt))
 		return;
-	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0; i = next_in_bitmap(job->node_bitmap, i + 1)) {
-		if ((size_t) i >= left_count)
+	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0;
+	     i = next_in_bitmap(job->node_bitmap, i + 1)) {
+		if ((size_t)i >= left_count)
 			continue;
 		for (size_t k = 0; k < gpu_tres_count(); k++) {
 			uint64_t share = has.of[k] / job->node_cnt;
@@ -75,12 +76,12 @@ static void work_out_left(void)
 	list_walk_t walk;
 	job_record_t *job;
 
-	left_count = (size_t) node_record_count;
+	left_count = (size_t)node_record_count;
 	left = calloc(left_count + 1, sizeof(*left));
 	if (left == NULL)
 		fatal("priority/budget: no memory");
 	for (size_t i = 0; i < left_count; i++)
-		node_gpus((int) i, &left[i]);
+		node_gpus((int)i, &left[i]);
 	walk = list_iterator_create(job_list);
 	while ((job = list_next(walk)) != NULL)
 		if (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job))
@@ -108,14 +109,15 @@ static void remember(uint32_t job_id, const struct gpu_counts *counts)
 
 void exclusive_add_rest(const job_record_t *job, struct gpu_counts *counts)
 {
-	struct gpu_counts kept = { { 0 } };
+	struct gpu_counts kept = {{0}};
 
 	if (!holds_for_its_owner(job) || holds_whole_nodes(job) || job->node_bitmap == NULL)
 		return;
 	if (left == NULL)
 		work_out_left();
-	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0; i = next_in_bitmap(job->node_bitmap, i + 1)) {
-		if ((size_t) i >= left_count)
+	for (int i = next_in_bitmap(job->node_bitmap, 0); i >= 0;
+	     i = next_in_bitmap(job->node_bitmap, i + 1)) {
+		if ((size_t)i >= left_count)
 			continue;
 		add(&kept, &left[i]);
 		memset(&left[i], 0, sizeof(left[i])); /* charged once */

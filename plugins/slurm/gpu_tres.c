@@ -28,20 +28,22 @@ static bool read_tres(struct gpu_tres *tres, const slurmdb_tres_rec_t *record, i
 {
 	const char *colon;
 
-	if (record == NULL || record->type == NULL || record->name == NULL || strcmp(record->type, "gres"))
+	if (record == NULL || record->type == NULL || record->name == NULL ||
+	    strcmp(record->type, "gres"))
 		return false;
 	memset(tres, 0, sizeof(*tres));
 	tres->position = position;
 	colon = strchr(record->name, ':');
 	snprintf(tres->name, sizeof(tres->name), "%.*s",
-		 colon != NULL ? (int) (colon - record->name) : (int) strlen(record->name), record->name);
+		 colon != NULL ? (int)(colon - record->name) : (int)strlen(record->name),
+		 record->name);
 	snprintf(tres->type, sizeof(tres->type), "%s", colon != NULL ? colon + 1 : "");
 	return is_gpu_like(tres->name);
 }
 
 static size_t read_list(struct gpu_tres *found)
 {
-	assoc_mgr_lock_t read_tres_lock = { .tres = READ_LOCK };
+	assoc_mgr_lock_t read_tres_lock = {.tres = READ_LOCK};
 	size_t count = 0;
 
 	assoc_mgr_lock(&read_tres_lock);
@@ -58,7 +60,8 @@ static void take_list(const struct gpu_tres *found, size_t count)
 	list_size = count;
 	known_tres_count = slurmctld_tres_cnt;
 	if (count == 0)
-		error("priority/budget: Slurm counts no GPUs, so no job has a budget: write AccountingStorageTRES=gres/gpu into slurm.conf");
+		error("priority/budget: Slurm counts no GPUs, so no job has a budget: write "
+		      "AccountingStorageTRES=gres/gpu into slurm.conf");
 }
 
 void gpu_tres_load(void)
@@ -70,7 +73,7 @@ void gpu_tres_load(void)
 
 bool gpu_tres_refresh(void)
 {
-	slurmctld_lock_t write_job = { .job = WRITE_LOCK };
+	slurmctld_lock_t write_job = {.job = WRITE_LOCK};
 	struct gpu_tres found[GPU_TRES_MAX];
 	size_t count;
 
@@ -88,7 +91,7 @@ void gpu_tres_tell_engine(uint64_t shards_per_gpu, uint64_t mps_per_gpu)
 	struct budget_tres tres[GPU_TRES_MAX];
 
 	for (size_t i = 0; i < list_size; i++)
-		tres[i] = (struct budget_tres) { .name = list[i].name, .type = list[i].type };
+		tres[i] = (struct budget_tres){.name = list[i].name, .type = list[i].type};
 	budget_engine_set_tres(tres, list_size, shards_per_gpu, mps_per_gpu);
 }
 

@@ -24,14 +24,14 @@ struct figures {
 
 static struct counter holds[HOLDER_COUNT], passes;
 static uint64_t held_since; /* written by the holder of the lock */
-static const slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+static const slurmctld_lock_t locks = {.job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK};
 
 uint64_t microseconds(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * 1000000u + (uint64_t) now.tv_nsec / 1000u;
+	return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 static void count(struct counter *counter, uint64_t duration)
@@ -59,7 +59,7 @@ uint64_t release_job_lock(enum holder holder)
 
 void pause_for_others(void)
 {
-	const struct timespec moment = { .tv_nsec = 200000 };
+	const struct timespec moment = {.tv_nsec = 200000};
 
 	nanosleep(&moment, NULL);
 }
@@ -73,9 +73,9 @@ void hold_times_count_pass(uint64_t duration)
 static struct figures take(struct counter *counter)
 {
 	return (struct figures){
-		.count = atomic_exchange(&counter->count, 0),
-		.total = atomic_exchange(&counter->total, 0),
-		.longest = atomic_exchange(&counter->longest, 0),
+	    .count = atomic_exchange(&counter->count, 0),
+	    .total = atomic_exchange(&counter->total, 0),
+	    .longest = atomic_exchange(&counter->longest, 0),
 	};
 }
 
@@ -88,16 +88,18 @@ void hold_times_log(void)
 
 	if (logged_at == 0)
 		logged_at = now;
-	if (now - logged_at < (flag ? SHORT_INTERVAL : LONG_INTERVAL) && (flag || holds[HOLDER_TICK].count == 0))
+	if (now - logged_at < (flag ? SHORT_INTERVAL : LONG_INTERVAL) &&
+	    (flag || holds[HOLDER_TICK].count == 0))
 		return;
 	thread = take(&holds[HOLDER_THREAD]);
 	tick = take(&holds[HOLDER_TICK]);
 	pass = take(&passes);
 	log_var(flag ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG,
-		"priority/budget: locks: in %" PRIu64 " us: thread %" PRIu64 " holds %" PRIu64 " us longest %" PRIu64
-		" us; ticks %" PRIu64 " holds %" PRIu64 " us longest %" PRIu64 " us; passes %" PRIu64 " taking %" PRIu64
+		"priority/budget: locks: in %" PRIu64 " us: thread %" PRIu64 " holds %" PRIu64
+		" us longest %" PRIu64 " us; ticks %" PRIu64 " holds %" PRIu64
+		" us longest %" PRIu64 " us; passes %" PRIu64 " taking %" PRIu64
 		" us longest %" PRIu64 " us",
-		now - logged_at, thread.count, thread.total, thread.longest, tick.count, tick.total, tick.longest,
-		pass.count, pass.total, pass.longest);
+		now - logged_at, thread.count, thread.total, thread.longest, tick.count, tick.total,
+		tick.longest, pass.count, pass.total, pass.longest);
 	logged_at = now;
 }

@@ -7,9 +7,11 @@
 
 static bool factors_show(const job_factors_t *factors, uint32_t number)
 {
-	return factors != NULL && factors->priority_fs == (double) number && factors->priority_age == 0 &&
-	       factors->priority_js == 0 && factors->priority_part == 0 && factors->priority_qos == 0 &&
-	       factors->tres_cnt == 0 && factors->priority_site == NICE_OFFSET && factors->nice == NICE_OFFSET;
+	return factors != NULL && factors->priority_fs == (double)number &&
+	       factors->priority_age == 0 && factors->priority_js == 0 &&
+	       factors->priority_part == 0 && factors->priority_qos == 0 &&
+	       factors->tres_cnt == 0 && factors->priority_site == NICE_OFFSET &&
+	       factors->nice == NICE_OFFSET;
 }
 
 bool job_priority_is_shown(const job_record_t *job)
@@ -36,7 +38,7 @@ static void show_factors(job_record_t *job, uint32_t number)
 	xfree(factors->tres_weights);
 	xfree(factors->priority_tres);
 	memset(factors, 0, sizeof(*factors));
-	factors->priority_fs = (double) number;
+	factors->priority_fs = (double)number;
 	factors->priority_site = NICE_OFFSET;
 	factors->nice = NICE_OFFSET;
 }
@@ -64,8 +66,9 @@ void job_priority_set(job_record_t *job, uint32_t number)
 
 static bool can_be_split(const job_record_t *job)
 {
-	return IS_JOB_PENDING(job) && job->array_recs != NULL && job->array_recs->task_id_bitmap != NULL &&
-	       job->array_recs->task_cnt > 1 && job->array_task_id == NO_VAL && job->tres_req_cnt != NULL;
+	return IS_JOB_PENDING(job) && job->array_recs != NULL &&
+	       job->array_recs->task_id_bitmap != NULL && job->array_recs->task_cnt > 1 &&
+	       job->array_task_id == NO_VAL && job->tres_req_cnt != NULL;
 }
 
 /* Splits the first task off; returns the record of the rest or NULL. The task
@@ -77,7 +80,7 @@ static job_record_t *split_one(job_record_t *job)
 
 	if (first < 0)
 		return NULL;
-	job->array_task_id = (uint32_t) first;
+	job->array_task_id = (uint32_t)first;
 	rest = split_array(job);
 	if (rest == NULL) {
 		job->array_task_id = NO_VAL;
@@ -86,11 +89,12 @@ static job_record_t *split_one(job_record_t *job)
 	rest->job_state = JOB_PENDING;
 	rest->start_time = 0;
 	if (job->burst_buffer != NULL)
-		(void) bb_g_job_validate2(job, NULL);
+		(void)bb_g_job_validate2(job, NULL);
 	return rest;
 }
 
-uint32_t job_priority_split(job_record_t *job, const uint32_t *numbers, uint32_t count, uint32_t rest_number)
+uint32_t job_priority_split(job_record_t *job, const uint32_t *numbers, uint32_t count,
+			    uint32_t rest_number)
 {
 	uint32_t done = 0;
 

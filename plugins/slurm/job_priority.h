@@ -21,6 +21,7 @@ void job_priority_set(job_record_t *job, uint32_t number);
 
 /* Splits the first `count` pending tasks off an array record and gives them the
  * numbers, the rest of the array rest_number. Returns how many could be split. */
-uint32_t job_priority_split(job_record_t *job, const uint32_t *numbers, uint32_t count, uint32_t rest_number);
+uint32_t job_priority_split(job_record_t *job, const uint32_t *numbers, uint32_t count,
+			    uint32_t rest_number);
 
 #endif

@@ -38,7 +38,7 @@ static bool counts_wanted(const job_record_t *job, struct gpu_counts *counts)
 /* What a run holds, or has held. */
 static bool counts_held(const job_record_t *job, struct gpu_counts *counts)
 {
-	struct gpu_counts nodes = { { 0 } };
+	struct gpu_counts nodes = {{0}};
 
 	gpu_counts_add(counts, job->tres_alloc_cnt);
 	if (holds_whole_nodes(job) && job->node_bitmap != NULL) {
@@ -52,7 +52,7 @@ static bool counts_held(const job_record_t *job, struct gpu_counts *counts)
 
 bool job_has_budget(const job_record_t *job)
 {
-	struct gpu_counts counts = { { 0 } };
+	struct gpu_counts counts = {{0}};
 
 	if (is_systems(job))
 		return false;
@@ -70,16 +70,16 @@ static bool is_blocked(uint32_t reason)
 	static const struct {
 		uint32_t first, last;
 	} ranges[] = {
-		{ WAIT_DEPENDENCY, WAIT_DEPENDENCY },
-		{ WAIT_PART_NODE_LIMIT, WAIT_TIME },
-		{ WAIT_ASSOC_JOB_LIMIT, WAIT_NODE_NOT_AVAIL },
-		{ WAIT_HELD_USER, WAIT_HELD_USER },
-		{ FAIL_BAD_CONSTRAINTS, FAIL_BAD_CONSTRAINTS },
-		{ FAIL_ACCOUNT, WAIT_QOS_TIME_LIMIT },
-		{ WAIT_CLEANING, WAIT_CLEANING },
-		{ WAIT_QOS, WAIT_MAX_REQUEUE },
-		{ WAIT_ASSOC_GRP_UNK, WAIT_ACCOUNT_POLICY },
-		{ WAIT_PN_MEM_LIMIT, WAIT_RESV_DELETED },
+	    {WAIT_DEPENDENCY, WAIT_DEPENDENCY},
+	    {WAIT_PART_NODE_LIMIT, WAIT_TIME},
+	    {WAIT_ASSOC_JOB_LIMIT, WAIT_NODE_NOT_AVAIL},
+	    {WAIT_HELD_USER, WAIT_HELD_USER},
+	    {FAIL_BAD_CONSTRAINTS, FAIL_BAD_CONSTRAINTS},
+	    {FAIL_ACCOUNT, WAIT_QOS_TIME_LIMIT},
+	    {WAIT_CLEANING, WAIT_CLEANING},
+	    {WAIT_QOS, WAIT_MAX_REQUEUE},
+	    {WAIT_ASSOC_GRP_UNK, WAIT_ACCOUNT_POLICY},
+	    {WAIT_PN_MEM_LIMIT, WAIT_RESV_DELETED},
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -117,7 +117,8 @@ static bool is_eligible(const job_record_t *job, time_t now)
 
 static uint32_t pending_tasks(const job_record_t *job)
 {
-	if (job->array_recs == NULL || job->array_task_id != NO_VAL || job->array_recs->task_cnt < 1)
+	if (job->array_recs == NULL || job->array_task_id != NO_VAL ||
+	    job->array_recs->task_cnt < 1)
 		return 1;
 	return job->array_recs->task_cnt;
 }
@@ -155,13 +156,14 @@ static struct budget_job *add_view(struct job_views *views, job_record_t *job)
 
 static void note_repair(struct job_views *views)
 {
-	views->repairs = grown(views->repairs, &views->repair_room, views->repair_count + 1, sizeof(*views->repairs));
-	views->repairs[views->repair_count++] = (uint32_t) (views->count - 1);
+	views->repairs = grown(views->repairs, &views->repair_room, views->repair_count + 1,
+			       sizeof(*views->repairs));
+	views->repairs[views->repair_count++] = (uint32_t)(views->count - 1);
 }
 
 static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 {
-	struct gpu_counts counts = { { 0 } };
+	struct gpu_counts counts = {{0}};
 	struct budget_job *view;
 
 	if (job->details == NULL || IS_JOB_REVOKED(job) || !counts_wanted(job, &counts))
@@ -174,7 +176,7 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 	view->task_room = task_room(job);
 	view->priority = job->priority;
 	view->qos_priority = job->qos_ptr != NULL ? job->qos_ptr->priority : 0;
-	view->nice = (int64_t) job->details->nice - NICE_OFFSET;
+	view->nice = (int64_t)job->details->nice - NICE_OFFSET;
 	view->rate = gpu_counts_rate(&counts);
 	if (job->priority != 0 && !job_priority_is_shown(job))
 		note_repair(views);
@@ -187,7 +189,7 @@ static int64_t later(time_t a, time_t b)
 
 static void add_running(struct job_views *views, job_record_t *job)
 {
-	struct gpu_counts counts = { { 0 } };
+	struct gpu_counts counts = {{0}};
 	struct budget_job *view;
 
 	counts_held(job, &counts);
@@ -204,7 +206,7 @@ static void add_running(struct job_views *views, job_record_t *job)
 /* A run that is over: of a finished job, or the last one of a requeued job. */
 static void add_ended(struct job_views *views, job_record_t *job, uint32_t restart_count)
 {
-	struct gpu_counts counts = { { 0 } };
+	struct gpu_counts counts = {{0}};
 	struct budget_job *view;
 
 	if (job->start_time == 0 || job->end_time <= job->start_time || !counts_held(job, &counts))
@@ -235,7 +237,7 @@ static void add_job(struct job_views *views, job_record_t *job, time_t now)
 
 void job_views_collect(struct job_views *views, time_t now)
 {
-	assoc_mgr_lock_t read_qos = { .qos = READ_LOCK };
+	assoc_mgr_lock_t read_qos = {.qos = READ_LOCK};
 	list_walk_t walk;
 	job_record_t *job;
 
@@ -253,8 +255,8 @@ void job_views_collect(struct job_views *views, time_t now)
 bool job_view_of_end(const job_record_t *job, struct ended_job *ended)
 {
 	memset(ended, 0, sizeof(*ended));
-	if (is_systems(job) || IS_JOB_RESIZING(job) || job->start_time == 0 || job->end_time <= job->start_time ||
-	    !counts_held(job, &ended->counts))
+	if (is_systems(job) || IS_JOB_RESIZING(job) || job->start_time == 0 ||
+	    job->end_time <= job->start_time || !counts_held(job, &ended->counts))
 		return false;
 	ended->job.job_id = job->job_id;
 	ended->job.restart_count = job->restart_cnt;

@@ -17,23 +17,25 @@ struct multifactor multifactor;
 
 static void *library;
 
-#define ENTRY(member, symbol, needed) { symbol, offsetof(struct multifactor, member), needed }
+#define ENTRY(member, symbol, needed)                                                              \
+	{                                                                                          \
+		symbol, offsetof(struct multifactor, member), needed                               \
+	}
 
 static const struct {
 	const char *symbol;
 	size_t member;
 	bool needed;
 } entries[] = {
-	ENTRY(init, "init", true),
-	ENTRY(fini, "fini", true),
-	ENTRY(set, "priority_p_set", true),
-	ENTRY(reconfig, "priority_p_reconfig", true),
-	ENTRY(calc_fs_factor, "priority_p_calc_fs_factor", HAVE_CALC_FS_FACTOR),
-	ENTRY(factors_list, "priority_p_get_priority_factors_list", true),
-	ENTRY(job_end, "priority_p_job_end", true),
-	ENTRY(thread_start, "priority_p_thread_start", HAVE_THREAD_START),
-	ENTRY(apply_usage, "decay_apply_new_usage", true),
-	ENTRY(apply_weights, "decay_apply_weighted_factors", true),
+    ENTRY(init, "init", true),
+    ENTRY(fini, "fini", true),
+    ENTRY(set, "priority_p_set", true),
+    ENTRY(reconfig, "priority_p_reconfig", true),
+    ENTRY(factors_list, "priority_p_get_priority_factors_list", true),
+    ENTRY(job_end, "priority_p_job_end", true),
+    ENTRY(thread_start, "priority_p_thread_start", HAVE_THREAD_START),
+    ENTRY(apply_usage, "decay_apply_new_usage", true),
+    ENTRY(apply_weights, "decay_apply_weighted_factors", true),
 };
 
 /* Loads the hook so that everybody sees it. It is found along our run path. */
@@ -43,7 +45,8 @@ static bool load_hook(void)
 	void *setter = hook != NULL ? dlsym(hook, "budget_fair_tree_hook_set") : NULL;
 
 	if (setter == NULL) {
-		error("priority/budget: %s cannot be loaded, install slurm-budget again: %s", HOOK_LIBRARY, dlerror());
+		error("priority/budget: %s cannot be loaded, install slurm-budget again: %s",
+		      HOOK_LIBRARY, dlerror());
 		return false;
 	}
 	memcpy(&multifactor.set_hook, &setter, sizeof(setter));
@@ -60,14 +63,15 @@ static void *open_library(void)
 	while (folder != NULL && *folder != '\0' && found == NULL) {
 		size_t length = strcspn(folder, ":");
 
-		snprintf(path, sizeof(path), "%.*s/priority_multifactor.so", (int) length, folder);
+		snprintf(path, sizeof(path), "%.*s/priority_multifactor.so", (int)length, folder);
 		found = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 		folder += length;
 		if (*folder == ':')
 			folder++;
 	}
 	if (found == NULL)
-		error("priority/budget: no priority_multifactor.so in PluginDir=%s, which it is built on: %s",
+		error("priority/budget: no priority_multifactor.so in PluginDir=%s, which it is "
+		      "built on: %s",
 		      slurm_conf.plugindir, dlerror());
 	return found;
 }
@@ -79,7 +83,8 @@ static bool is_of_this_release(void)
 
 	if (version != NULL && *version == COMPILED_FOR_SLURM)
 		return true;
-	error("priority/budget: priority_multifactor.so is of version 0x%x, this plugin of 0x%x: build slurm-budget against the installed Slurm",
+	error("priority/budget: priority_multifactor.so is of version 0x%x, this plugin of 0x%x: "
+	      "build slurm-budget against the installed Slurm",
 	      version != NULL ? *version : 0, COMPILED_FOR_SLURM);
 	return false;
 }
@@ -90,11 +95,12 @@ static bool find_entries(void)
 		void *address = dlsym(library, entries[i].symbol);
 
 		if (address == NULL && entries[i].needed) {
-			error("priority/budget: priority_multifactor.so has no %s: this release of Slurm is not supported",
+			error("priority/budget: priority_multifactor.so has no %s: this release of "
+			      "Slurm is not supported",
 			      entries[i].symbol);
 			return false;
 		}
-		memcpy((char *) &multifactor + entries[i].member, &address, sizeof(address));
+		memcpy((char *)&multifactor + entries[i].member, &address, sizeof(address));
 	}
 	return true;
 }

@@ -17,7 +17,6 @@ struct multifactor {
 	int (*fini)(void);
 	uint32_t (*set)(uint32_t last_priority, job_record_t *job);
 	void (*reconfig)(bool assoc_clear);
-	double (*calc_fs_factor)(long double usage_efctv, long double shares_norm);
 	struct xlist *(*factors_list)(FACTORS_LIST_PARAMETERS);
 	void (*job_end)(job_record_t *job);
 	void (*thread_start)(void);

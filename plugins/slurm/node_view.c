@@ -23,8 +23,8 @@ bool node_gpus(int index, struct gpu_counts *counts)
 
 int next_in_bitmap(const bitstr_t *nodes, int from)
 {
-	bitstr_t *bits = (bitstr_t *) nodes;
-	int size = bits != NULL ? (int) bit_size(bits) : 0;
+	bitstr_t *bits = (bitstr_t *)nodes;
+	int size = bits != NULL ? (int)bit_size(bits) : 0;
 
 	while (from < size && !bit_test(bits, from))
 		from++;
@@ -45,11 +45,11 @@ static bool counts_for_capacity(const node_record_t *node)
 
 struct node_view node_view_collect(void)
 {
-	struct node_view view = { 0 };
+	struct node_view view = {0};
 	node_record_t *node;
 
 	for (int i = 0; (node = next_node(&i)) != NULL; i++) {
-		struct gpu_counts counts = { { 0 } };
+		struct gpu_counts counts = {{0}};
 		uint64_t shards, mps;
 
 		if (!gpu_counts_add(&counts, node->tres_cnt))

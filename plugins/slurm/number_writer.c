@@ -15,11 +15,11 @@
 
 /* What becomes of a record: its number, and those of the tasks split off first. */
 struct edit {
-	uint32_t job;       /* index of the view */
-	uint32_t number;    /* of the record, or of the rest of the array */
-	uint32_t splits;    /* tasks to split off */
-	uint32_t first;     /* their numbers stand from here on */
-	bool placed;        /* the engine has said something */
+	uint32_t job;    /* index of the view */
+	uint32_t number; /* of the record, or of the rest of the array */
+	uint32_t splits; /* tasks to split off */
+	uint32_t first;  /* their numbers stand from here on */
+	bool placed;     /* the engine has said something */
 };
 
 struct plan {
@@ -64,14 +64,14 @@ static void take_place(struct plan *plan, const struct budget_place *place)
 
 static struct plan plan_edits(const struct budget_pass *pass, const struct job_views *views)
 {
-	struct plan plan = { .edits = need(calloc(views->count + 1, sizeof(*plan.edits))) };
+	struct plan plan = {.edits = need(calloc(views->count + 1, sizeof(*plan.edits)))};
 	uint32_t splits = count_splits(&plan, pass);
 
-	plan.numbers = need(calloc((size_t) splits + 1, sizeof(*plan.numbers)));
+	plan.numbers = need(calloc((size_t)splits + 1, sizeof(*plan.numbers)));
 	for (size_t i = 0; i < views->count; i++) {
 		struct edit *edit = &plan.edits[i];
 
-		edit->job = (uint32_t) i;
+		edit->job = (uint32_t)i;
 		edit->number = views->jobs[i].priority;
 		for (uint32_t k = 0; k < edit->splits; k++)
 			plan.numbers[edit->first + k] = edit->number;
@@ -96,7 +96,8 @@ static job_record_t *find_unchanged(const struct budget_job *view, const struct 
 
 /* Writes as much of an edit as the portion allows; returns what it cost, and
  * takes what is done off the edit. */
-static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct budget_job *view, uint32_t portion)
+static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct budget_job *view,
+			   uint32_t portion)
 {
 	uint32_t count = portion / SPLIT_COST, done;
 	job_record_t *job = find_unchanged(view, edit);
@@ -119,8 +120,8 @@ static uint32_t write_edit(struct plan *plan, struct edit *edit, const struct bu
 }
 
 /* One hold of the lock: from the edit at *at on. Returns how long it was. */
-static uint64_t write_portion(struct plan *plan, const struct job_views *views, const uint32_t *order,
-			      size_t count, size_t *at)
+static uint64_t write_portion(struct plan *plan, const struct job_views *views,
+			      const uint32_t *order, size_t count, size_t *at)
 {
 	uint32_t left = PORTION;
 
@@ -137,8 +138,8 @@ static uint64_t write_portion(struct plan *plan, const struct job_views *views, 
 }
 
 /* The edits due, in the order of the queue, repairs last; sets *count. */
-static uint32_t *order_edits(struct plan *plan, const struct budget_pass *pass, const struct job_views *views,
-			     size_t *count)
+static uint32_t *order_edits(struct plan *plan, const struct budget_pass *pass,
+			     const struct job_views *views, size_t *count)
 {
 	bool *taken = need(calloc(views->count + 1, sizeof(*taken)));
 	uint32_t *order = need(calloc(views->count + 1, sizeof(*order)));

@@ -45,7 +45,7 @@ static uint32_t into_band(uint32_t number)
 
 static void put_association_aside(job_record_t *job, struct aside *aside)
 {
-	assoc_mgr_lock_t read_assoc = { .assoc = READ_LOCK };
+	assoc_mgr_lock_t read_assoc = {.assoc = READ_LOCK};
 
 	aside->assoc = job->assoc_ptr;
 	if (job->assoc_ptr == NULL)
@@ -95,9 +95,10 @@ static void move_numbers(job_record_t *job, const struct aside *aside)
 /* What sprio adds up, in its order, as rounding decides the last digit. */
 static double sum_of(const job_factors_t *factors)
 {
-	double sum = factors->priority_age + factors->priority_assoc + factors->priority_fs + factors->priority_js +
-		     factors->priority_part + factors->priority_qos + ((double) factors->priority_site - NICE_OFFSET) -
-		     ((double) factors->nice - NICE_OFFSET);
+	double sum = factors->priority_age + factors->priority_assoc + factors->priority_fs +
+		     factors->priority_js + factors->priority_part + factors->priority_qos +
+		     ((double)factors->priority_site - NICE_OFFSET) -
+		     ((double)factors->nice - NICE_OFFSET);
 
 	for (uint32_t i = 0; factors->priority_tres != NULL && i < factors->tres_cnt; i++)
 		sum += factors->priority_tres[i];
@@ -111,7 +112,7 @@ static void show_band(job_record_t *job, uint32_t number)
 	job_factors_t *factors = job->prio_factors;
 
 	for (int i = 0; factors != NULL && i < 2; i++)
-		factors->priority_site += number - (uint32_t) (int64_t) floor(sum_of(factors));
+		factors->priority_site += number - (uint32_t)(int64_t)floor(sum_of(factors));
 }
 
 uint32_t outside_set(uint32_t last_priority, job_record_t *job)
@@ -135,8 +136,10 @@ uint32_t outside_set(uint32_t last_priority, job_record_t *job)
 
 bool outside_is_weighed(const job_record_t *job)
 {
-	return job->priority != 0 && !job->direct_set_prio && !IS_JOB_POWER_UP_NODE(job) && job->details != NULL &&
-	       (IS_JOB_PENDING(job) || (slurm_conf.priority_flags & PRIORITY_FLAGS_CALCULATE_RUNNING));
+	return job->priority != 0 && !job->direct_set_prio && !IS_JOB_POWER_UP_NODE(job) &&
+	       job->details != NULL &&
+	       (IS_JOB_PENDING(job) ||
+		(slurm_conf.priority_flags & PRIORITY_FLAGS_CALCULATE_RUNNING));
 }
 
 void outside_tick(job_record_t *job, time_t start)
@@ -166,8 +169,9 @@ static int lift(void *record, void *nothing)
 	job_record_t *job = record;
 	uint32_t low = atomic_load(&band_low), *numbers = job_numbers(job);
 
-	(void) nothing;
-	if (!IS_JOB_PENDING(job) || !outside_is_weighed(job) || job->priority >= low || job_has_budget(job))
+	(void)nothing;
+	if (!IS_JOB_PENDING(job) || !outside_is_weighed(job) || job->priority >= low ||
+	    job_has_budget(job))
 		return SLURM_SUCCESS;
 	job->priority = into_band(job->priority);
 	for (int i = 0; numbers != NULL && i < job_number_count(job); i++)

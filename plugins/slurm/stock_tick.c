@@ -19,11 +19,12 @@
 static atomic_bool came; /* has a tick come through? */
 static _Atomic uint64_t started_at;
 
-/* The jobs outside the budgets that want a number from this tick. */
+/* The jobs that want a number from multifactor's tick. Which of them are outside
+ * the budgets is asked later, in portions. */
 static uint32_t *ids;
 static size_t id_count, id_room;
 
-static void note_outside(const job_record_t *job)
+static void note(const job_record_t *job)
 {
 	if (id_count == id_room) {
 		id_room = id_room * 2 + 1024;
@@ -41,8 +42,8 @@ static int charge(void *record, void *start)
 	multifactor.apply_usage(job, start);
 	if (!IS_JOB_PENDING(job))
 		books_take_gain(job);
-	if (outside_is_weighed(job) && !job_has_budget(job))
-		note_outside(job);
+	if (outside_is_weighed(job))
+		note(job);
 	return SLURM_SUCCESS;
 }
 
@@ -95,12 +96,16 @@ void stock_tick_stop(void)
 bool stock_tick_works(void)
 {
 	static bool told;
-	uint64_t due = atomic_load(&started_at) + ((uint64_t) slurm_conf.priority_calc_period + 30) * SECONDS;
+	uint64_t due =
+	    atomic_load(&started_at) + ((uint64_t)slurm_conf.priority_calc_period + 30) * SECONDS;
 
 	if (atomic_load(&came) || microseconds() < due)
 		return true;
 	if (!told)
-		error("priority/budget: priority_multifactor.so does not call the fair_tree_decay of this plugin, as if it was linked with -Bsymbolic or LTO: sshare and priorities are wrong for moments at each PriorityCalcPeriod; build Slurm without these options");
+		error("priority/budget: priority_multifactor.so does not call the fair_tree_decay "
+		      "of this plugin, as if it was linked with -Bsymbolic or LTO: sshare and "
+		      "priorities are wrong for moments at each PriorityCalcPeriod; build Slurm "
+		      "without these options");
 	told = true;
 	return false;
 }

@@ -81,14 +81,15 @@ static void hand_over_ended(void)
 
 static void collect(time_t now)
 {
-	const slurmctld_lock_t read_all = { .job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	const slurmctld_lock_t read_all = {.job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK};
 	struct node_view before = nodes;
 
 	lock_slurmctld(read_all);
 	nodes = node_view_collect();
 	job_views_collect(&views, now);
 	unlock_slurmctld(read_all);
-	if (nodes.shards_per_gpu != before.shards_per_gpu || nodes.mps_per_gpu != before.mps_per_gpu) {
+	if (nodes.shards_per_gpu != before.shards_per_gpu ||
+	    nodes.mps_per_gpu != before.mps_per_gpu) {
 		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
 		tick_kick();
 	}
@@ -107,7 +108,7 @@ static void save_sometimes(void)
 /* Returns for how long it held slurmctld's job write lock. */
 static uint64_t pass(void)
 {
-	struct budget_pass answer = { .now = time(NULL) };
+	struct budget_pass answer = {.now = time(NULL)};
 	uint64_t held;
 
 	if (gpu_tres_refresh())
@@ -144,8 +145,8 @@ static bool wait_for_pass(uint64_t last_pass)
 			due = next_pass;
 		if (now >= due)
 			break;
-		until.tv_sec = (time_t) (due / SECOND);
-		until.tv_nsec = (long) (due % SECOND) * 1000;
+		until.tv_sec = (time_t)(due / SECOND);
+		until.tv_nsec = (long)(due % SECOND) * 1000;
 		pthread_cond_timedwait(&wake, &mutex, &until);
 	}
 	kicked = false;
