@@ -164,7 +164,7 @@ struct Entry {
     Seconds eligible_since = 0;
     std::int64_t nice = 0;
     std::uint32_t qos_priority = 0;
-    std::uint32_t job_id = 0;
+    std::uint64_t id = 0;   // job id, array task
     std::uint32_t job = 0;  // index into the list
     bool eligible = true;
     Cost cost;
@@ -173,7 +173,7 @@ struct Entry {
         if (qos_priority != other.qos_priority) return qos_priority > other.qos_priority;
         if (nice != other.nice) return nice < other.nice;
         if (eligible_since != other.eligible_since) return eligible_since < other.eligible_since;
-        return job_id < other.job_id;
+        return id < other.id;
     }
 };
 
@@ -187,11 +187,17 @@ Cost make_cost(const PendingJob& job, bool allocated, Seconds quantum) {
     return cost;
 }
 
+// What is left of an array keeps its id, and comes behind the tasks split off it.
+std::uint64_t order_id(const PendingJob& job) {
+    const std::uint64_t id = job.array_job_id != 0 ? job.array_job_id : job.job_id;
+    return id << 32 | job.array_task;
+}
+
 Entry make_entry(const PendingJob& job, std::uint32_t index, const Cost& cost) {
     return {.eligible_since = job.eligible_since,
             .nice = job.nice,
             .qos_priority = job.qos_priority,
-            .job_id = job.job_id,
+            .id = order_id(job),
             .job = index,
             .eligible = job.eligible,
             .cost = cost};
@@ -355,7 +361,7 @@ class Filling {
         const Entry& job_a = entries_[queues_[leaf_below(a)].next];
         const Entry& job_b = entries_[queues_[leaf_below(b)].next];
         if (job_a.eligible_since != job_b.eligible_since) return job_a.eligible_since < job_b.eligible_since;
-        if (job_a.job_id != job_b.job_id) return job_a.job_id < job_b.job_id;
+        if (job_a.id != job_b.id) return job_a.id < job_b.id;
         return a < b;  // keeps the order strict where ids are not unique
     }
 

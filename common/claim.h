@@ -24,7 +24,9 @@ namespace budget {
 // are unique within a list.
 struct PendingJob {
     std::uint32_t job_id = 0;
-    NodeIndex leaf = kRoot;  // where it is charged (Tree::find)
+    std::uint32_t array_job_id = 0;  // of an array's record: stands in for the job id in the order; else 0
+    std::uint32_t array_task = 0;    // the record's first task: tasks of an array come in their order
+    NodeIndex leaf = kRoot;          // where it is charged (Tree::find)
     RunClass run_class = RunClass::kAllocated;
     Rate rate = 0;
     Seconds contract = 0;  // counted as at least the quantum (Q2)

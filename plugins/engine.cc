@@ -31,7 +31,9 @@ namespace {
 static_assert(BUDGET_SHARES_PARENT == kSharesParent);
 static_assert(BUDGET_PRIORITY_LOW == kPriorityLow && BUDGET_PRIORITY_HIGH == kPriorityHigh);
 
-std::string_view text(const char* s) { return s ? std::string_view(s) : std::string_view(); }
+std::string_view text(const char* s) {
+    return s ? std::string_view(s) : std::string_view();
+}
 
 // Lines for the log, collected under the lock and handed out after it.
 class Messages {
@@ -243,6 +245,8 @@ std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::vect
         if (job.state != BUDGET_JOB_PENDING || job.held) continue;
         QueueEntry entry;
         entry.job.job_id = job.job_id;
+        entry.job.array_job_id = job.array_job_id;
+        entry.job.array_task = job.array_task;
         entry.job.leaf = tree_.find(job.assoc_id).value_or(kRoot);
         entry.job.run_class = class_of(job.assoc_id);
         entry.job.rate = job.rate;
@@ -371,12 +375,13 @@ using budget::Engine;
 using budget::guarded;
 using budget::Messages;
 
-void budget_engine_set_log(budget_log_fn log) { Engine::instance().set_log(log); }
+void budget_engine_set_log(budget_log_fn log) {
+    Engine::instance().set_log(log);
+}
 
 bool budget_engine_configure(const char* parameters) {
-    return guarded(false, [&](Messages& messages) {
-        return Engine::instance().configure(budget::text(parameters), messages);
-    });
+    return guarded(
+        false, [&](Messages& messages) { return Engine::instance().configure(budget::text(parameters), messages); });
 }
 
 struct budget_band budget_engine_no_gpu_band(void) {
@@ -444,7 +449,11 @@ void budget_fair_tree(struct budget_fair_tree_row* rows, size_t count) {
         std::vector<budget::FairTreeRow> tree;
         tree.reserve(count);
         for (const budget_fair_tree_row& row : std::span(rows, count))
-            tree.push_back({.id = row.id, .parent_id = row.parent_id, .shares = row.shares, .is_user = row.user, .usage = row.usage});
+            tree.push_back({.id = row.id,
+                            .parent_id = row.parent_id,
+                            .shares = row.shares,
+                            .is_user = row.user,
+                            .usage = row.usage});
         budget::fair_tree(tree);
         for (size_t i = 0; i < count; ++i) rows[i].fs_factor = tree[i].fs_factor;
         return true;

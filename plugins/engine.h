@@ -93,6 +93,8 @@ struct budget_job {
 	enum budget_job_state state;
 	bool eligible;      /* pending: may start as far as it is up to the job (Q2) */
 	bool held;          /* pending with priority 0, or a priority set by an operator: not numbered */
+	uint32_t array_job_id; /* of a record of a job array, else 0 */
+	uint32_t array_task;   /* its task, or the first of its pending tasks */
 	uint32_t tasks;     /* pending tasks of an array record, else 1 */
 	uint32_t task_room; /* how many more tasks the array's own limit (%N) lets start; UINT32_MAX: no limit */
 	uint32_t priority;  /* Slurm's number now */

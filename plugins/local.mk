@@ -66,7 +66,7 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/tick.c \
 	plugins/slurm/tick.h
 priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
-priority_budget_la_LIBADD = libslurm_budget_engine.la
+priority_budget_la_LIBADD = libslurm_budget_engine.la -lm
 priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
 	-Wl,--version-script=$(top_srcdir)/plugins/priority_budget.map
 EXTRA_priority_budget_la_DEPENDENCIES = \

@@ -27,7 +27,8 @@ Tree three_teams() {
 
 class Queue {
    public:
-    void add(std::uint32_t job_id, AssocId team, std::uint32_t gpus, std::uint32_t tasks = 1, std::uint32_t number = 0) {
+    void add(std::uint32_t job_id, AssocId team, std::uint32_t gpus, std::uint32_t tasks = 1,
+             std::uint32_t number = 0) {
         QueueEntry entry;
         entry.job.job_id = job_id;
         entry.job.leaf = tree_.find(team).value();
@@ -113,6 +114,30 @@ START_TEST(every_record_has_exactly_one_number_or_splits_and_a_rest) {
 }
 END_TEST
 
+START_TEST(a_split_array_is_not_split_again) {
+    Queue queue;
+    queue.add(10, 2, 1, 100);
+    queue.add(11, 3, 1, 100);
+    constexpr std::uint32_t kStartable = 4;
+    std::uint32_t new_id = 50;
+    std::vector<QueueEntry> records;
+    for (const NumberedPlace& place : queue.place(kStartable)) {
+        QueueEntry record = queue.entries[place.entry];
+        record.job.array_job_id = record.job.job_id;
+        record.job.array_task = place.task;
+        if (!place.rest) record.job.job_id = new_id++;  // the rest keeps the array's id
+        record.job.tasks = place.rest ? record.job.tasks - place.task : 1;
+        record.number = place.number;
+        records.push_back(record);
+    }
+    ck_assert_uint_eq(records.size(), 6);
+    queue.entries = records;
+    for (const NumberedPlace& place : queue.place(kStartable))
+        ck_assert_msg(!place.changed && place.task == 0,
+                      "Q2: the rest ranks behind the tasks split off, so nothing is due");
+}
+END_TEST
+
 START_TEST(numbers_fall_inside_the_bands) {
     Queue queue;
     for (std::uint32_t i = 0; i < 50; ++i) queue.add(100 + i, 2 + i % 3, 1, 1, i % 2 ? 0 : 4'000'000'000u);
@@ -140,7 +165,8 @@ START_TEST(a_second_pass_changes_nothing) {
 END_TEST
 
 START_TEST(bands_do_not_overlap) {
-    for (const Parameters::Band where : {Parameters::Band::kMiddle, Parameters::Band::kFirst, Parameters::Band::kLast}) {
+    for (const Parameters::Band where :
+         {Parameters::Band::kMiddle, Parameters::Band::kFirst, Parameters::Band::kLast}) {
         const Bands all = bands(where);
         std::vector<NumberBand> sorted = {all.allocated, all.no_gpu, all.unallocated};
         std::sort(sorted.begin(), sorted.end(), [](NumberBand x, NumberBand y) { return x.low < y.low; });
@@ -182,6 +208,7 @@ Suite* queue_suite() {
     TCase* tests = tcase_create("queue");
     tcase_add_test(tests, arrays_are_split_for_what_could_start);
     tcase_add_test(tests, every_record_has_exactly_one_number_or_splits_and_a_rest);
+    tcase_add_test(tests, a_split_array_is_not_split_again);
     tcase_add_test(tests, numbers_fall_inside_the_bands);
     tcase_add_test(tests, a_second_pass_changes_nothing);
     tcase_add_test(tests, bands_do_not_overlap);
@@ -192,4 +219,6 @@ Suite* queue_suite() {
 
 }  // namespace
 
-int main() { return run_suite(queue_suite()); }
+int main() {
+    return run_suite(queue_suite());
+}

@@ -87,7 +87,7 @@ START_TEST(level_fs_is_entitled_over_used) {
     same("B2: an overused programme is below 1", shown.of(2).level_fs, 0.6L / 0.75L);
     same("B2: an underused one above 1", shown.of(9).level_fs, 0.4L / 0.25L);
     same("exactly at its share", shown.of(3).level_fs, 1);
-    ck_assert_msg(std::isinf(shown.of(8).level_fs), "an unused leaf is infinitely unused");
+    ck_assert_msg(std::isinf(static_cast<double>(shown.of(8).level_fs)), "an unused leaf is infinitely unused");
     same("B4: no weight, no claim", shown.of(12).level_fs, 0);
 }
 END_TEST

@@ -61,7 +61,7 @@ intervals_since() {
 }
 held_intervals() { intervals_since "$1" | awk '$2 > 0'; }
 enough() { (($("$1" "$2" | wc -l) >= samples)); }
-all_numbered() { on holds squeue -h -t PD -o %Q | awk '$1 < 1048576 { n++ } END { exit n > 0 || NR == 0 }'; }
+all_numbered() { on holds squeue -h -t PD -o %Q 2>/dev/null | awk '$1 < 1048576 { n++ } END { exit n > 0 || NR == 0 }'; }
 
 # stock_round and our_round: append samples to files of scratch.
 stock_round() {
@@ -92,7 +92,8 @@ spread() {
 # tell WHAT COUNT MEDIAN LONGEST
 tell() { note "$1: $2 samples, median $3 us, longest $4 us"; }
 
-no_more() { [[ $1 != none && $2 != none ]] && awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'; }
+# no_more A B: numbers, and A is not larger.
+no_more() { [[ $1 =~ ^[0-9] && $2 =~ ^[0-9] ]] && awk -v a="$1" -v b="$2" 'BEGIN { exit !(a <= b) }'; }
 
 partition down
 began=$SECONDS
@@ -118,7 +119,7 @@ read -r hooks hook longest_hook < <(awk '$5 > 0 { print $7 }' "$scratch/ours" | 
 read -r _ _ longest_start < <(awk '{ print $4 }' "$scratch/starts" | spread)
 # A tick a minute is the most that Slurm can be set to.
 read -r length all_thread per_tick all < <(awk -v p="$period" '{ n++; t += $3; h += $6; d += $1 }
-	END { k = h * p / d; print d / n / 1e6, 100 * t / d, 1e6 * k, 100 * (t / d + k / 60) }' "$scratch/ours")
+	END { if (d == 0) exit; k = h * p / d; print d / n / 1e6, 100 * t / d, 1e6 * k, 100 * (t / d + k / 60) }' "$scratch/ours")
 
 note "holds of the job write lock with $queue pending jobs; load of the machine $(cut -d' ' -f1 /proc/loadavg)"
 note "stock tick, usage: median $usage us, longest $longest_usage us; weights: median $weights us, longest $longest_weights us"

@@ -123,6 +123,19 @@ static uint32_t pending_tasks(const job_record_t *job)
 	return job->array_recs->task_cnt;
 }
 
+/* Of the rest of an array the first task that waits. */
+static uint32_t first_task(const job_record_t *job)
+{
+	int64_t first;
+
+	if (job->array_task_id != NO_VAL)
+		return job->array_task_id;
+	if (job->array_recs == NULL || job->array_recs->task_id_bitmap == NULL)
+		return 0;
+	first = bit_ffs(job->array_recs->task_id_bitmap);
+	return first > 0 ? (uint32_t)first : 0;
+}
+
 static void *grown(void *memory, size_t *room, size_t needed, size_t size)
 {
 	if (needed <= *room)
@@ -172,6 +185,8 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 	view->state = BUDGET_JOB_PENDING;
 	view->eligible = is_eligible(job, now);
 	view->held = job->priority == 0 || job->direct_set_prio != 0;
+	view->array_job_id = job->array_job_id;
+	view->array_task = first_task(job);
 	view->tasks = pending_tasks(job);
 	view->task_room = task_room(job);
 	view->priority = job->priority;
