@@ -209,7 +209,8 @@ void Ledger::set_window(Seconds window) {
     summed_ = false;
 }
 
-void Ledger::observe(const RunView& view) {
+// Every run goes through here again and again: what it calls is compiled into it.
+[[gnu::flatten]] void Ledger::observe(const RunView& view) {
     if (!is_within_range(view)) return observe(within_range(view));
     Slot slot = runs_.find(view.key);
     const bool is_new = slot == RunTable::kNone;
