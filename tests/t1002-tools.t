@@ -57,7 +57,7 @@ held=$(submit alice --gres=gpu:1 --hold)
 system=$(on tools sbatch --parsable -o /dev/null --gres=gpu:8 -N2 --wrap 'sleep 600')
 on tools scontrol update jobid="$operators" priority=4000000000
 
-numbers() { on tools squeue -h -t PD -o '%A %Q' | awk '$2 > 0' | sort -u -n; }
+numbers() { on tools squeue -h -r -t PD -o '%A %Q' | awk '$2 > 0' | sort -u -n; }
 sums() { on tools sprio -h -o '%i %Y' | sort -u -n; }
 agree() { [[ $(numbers | wc -l) -ge 12 && $(numbers) == "$(sums)" ]]; }
 if ! ok "sprio's sums are squeue's numbers" wait_for 10 agree; then diff <(numbers) <(sums) | sed 's/^/# /'; fi
