@@ -16,7 +16,7 @@ period=1 # seconds between two ticks
 if [[ -n ${SLURM_BUDGET_LONG:-} ]]; then
 	queue=10000 spare=1200 samples=16 # of each round
 else
-	queue=1000 spare=200 samples=5
+	queue=1000 spare=300 samples=5
 fi
 probe=$(cd "$build_dir" && pwd)/tests/.libs/lock_probe.so
 scratch=$(cluster_dir holds)/log # the figures are kept and removed with the logs

@@ -88,8 +88,9 @@ void hold_times_log(void)
 
 	if (logged_at == 0)
 		logged_at = now;
-	if (now - logged_at < (flag ? SHORT_INTERVAL : LONG_INTERVAL) &&
-	    (flag || holds[HOLDER_TICK].count == 0))
+	if (now - logged_at < SHORT_INTERVAL)
+		return;
+	if (!flag && holds[HOLDER_TICK].count == 0 && now - logged_at < LONG_INTERVAL)
 		return;
 	thread = take(&holds[HOLDER_THREAD]);
 	tick = take(&holds[HOLDER_TICK]);

@@ -28,8 +28,8 @@ void hold_times_count_pass(uint64_t duration);
 
 /* Writes one line with the figures since the last one to the log: each second
  * with DebugFlags=Priority, under which multifactor's ticks take longer as they
- * write to the log as well; else at the level debug each minute and after each
- * tick. Called by our thread after each pass. */
+ * write to the log as well; else at the level debug each minute and after
+ * ticks, a second apart at least. Called by our thread after each pass. */
 void hold_times_log(void);
 
 #endif

@@ -20,7 +20,8 @@
 
 #define SECOND 1000000u
 #define SHORTEST_GAP 100000u /* microseconds between two passes */
-#define GAP_PER_HOLD 20u     /* and as many times what the last one held slurmctld up */
+#define GAP_PER_HOLD 99u     /* and as many times what the last one held slurmctld up: 1 % */
+#define LONGEST_GAP SECOND   /* but no more, so that the order follows within 2 s */
 #define SAVE_INTERVAL (10 * SECOND)
 
 static pthread_t thread;
@@ -155,13 +156,22 @@ static bool wait_for_pass(uint64_t last_pass)
 	return go_on;
 }
 
+static uint64_t gap_after(uint64_t held)
+{
+	uint64_t gap = held * GAP_PER_HOLD;
+
+	if (gap < SHORTEST_GAP)
+		return SHORTEST_GAP;
+	return gap < LONGEST_GAP ? gap : LONGEST_GAP;
+}
+
 static void *run(void *nothing)
 {
 	uint64_t last_pass = 0;
 
 	prctl(PR_SET_NAME, "budget", NULL, NULL, NULL);
 	while (wait_for_pass(last_pass)) {
-		uint64_t held, gap;
+		uint64_t held;
 
 		if (slurmctld_is_ending()) {
 			last_pass = microseconds();
@@ -170,8 +180,7 @@ static void *run(void *nothing)
 		last_pass = microseconds();
 		held = pass();
 		hold_times_count_pass(microseconds() - last_pass);
-		gap = held * GAP_PER_HOLD > SHORTEST_GAP ? held * GAP_PER_HOLD : SHORTEST_GAP;
-		next_pass = microseconds() + gap;
+		next_pass = microseconds() + gap_after(held);
 		save_sometimes();
 		hold_times_log();
 	}
