@@ -8,8 +8,16 @@
 
 #include <check.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+
+// How often a test with random input goes round: `whole` times, and a tenth of that under a tool that makes all of it
+// many times slower (valgrind, sanitizers) and looks at how memory is used, not at results.
+inline int rounds(int whole) {
+    static const bool slow = std::getenv("SLURM_BUDGET_SLOW_TOOL") != nullptr;
+    return slow ? std::max(whole / 10, 1) : whole;
+}
 
 // Runs the suite and frees it. The exit status for main(). Obeys Check's own
 // environment (CK_FORK, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER).

@@ -771,10 +771,12 @@ class RandomScene {
 };
 
 constexpr int kOracleRounds = 20;
-constexpr std::uint64_t kScenesARound = 500;
+constexpr int kScenesARound = 500;
+
+std::uint64_t scenes_a_round() { return static_cast<std::uint64_t>(rounds(kScenesARound)); }
 
 START_TEST(order_is_that_of_a_plain_filling) {
-    for (std::uint64_t i = 0; i < kScenesARound; ++i) {
+    for (std::uint64_t i = 0; i < scenes_a_round(); ++i) {
         const std::uint64_t seed = static_cast<std::uint64_t>(_i) * kScenesARound + i;
         const RandomScene scene(seed);
         const std::vector<Place> got = order(scene.tree, scene.usage_in_window(), scene.jobs, scene.parameters);
@@ -785,7 +787,7 @@ START_TEST(order_is_that_of_a_plain_filling) {
 END_TEST
 
 START_TEST(order_of_a_random_scene_does_not_depend_on_the_list) {
-    for (std::uint64_t seed = 0; seed < kScenesARound; ++seed) {
+    for (std::uint64_t seed = 0; seed < scenes_a_round(); ++seed) {
         RandomScene scene(seed);
         const auto ids = [&] {
             std::vector<std::pair<std::uint32_t, std::uint32_t>> result;
@@ -803,7 +805,7 @@ END_TEST
 // With large numbers, where keys and products are wide: the same order as with
 // all numbers divided by a common factor.
 START_TEST(order_does_not_depend_on_the_unit) {
-    for (std::uint64_t seed = 0; seed < kScenesARound; ++seed) {
+    for (std::uint64_t seed = 0; seed < scenes_a_round(); ++seed) {
         RandomScene scene(seed);
         const std::vector<Place> first = order(scene.tree, scene.usage_in_window(), scene.jobs, scene.parameters);
         const Wide factor = Wide{1} << (seed % 56);

@@ -117,8 +117,8 @@ END_TEST
 // A tree of any kind: factors lie in (0, 1], somebody has 1, and the order of
 // the rows matters for equal accounts alone, of which there are none here.
 START_TEST(random_trees) {
-    for (std::uint64_t seed = 0; seed < 500; ++seed) {
-        std::mt19937_64 random(seed);
+    for (int seed = 0; seed < rounds(500); ++seed) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(seed));
         std::vector<FairTreeRow> rows = {{.id = 1}};
         std::vector<std::uint32_t> accounts = {1};
         for (std::uint32_t id = 2; id < 30; ++id) {

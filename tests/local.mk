@@ -7,6 +7,9 @@
 AM_TESTS_ENVIRONMENT = \
 	SLURM_BUDGET_BUILD_DIR='$(abs_top_builddir)'; export SLURM_BUDGET_BUILD_DIR; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-5}"; export CK_TIMEOUT_MULTIPLIER;
+if SANITIZERS
+AM_TESTS_ENVIRONMENT += SLURM_BUDGET_SLOW_TOOL=yes; export SLURM_BUDGET_SLOW_TOOL;
+endif
 
 TEST_EXTENSIONS = .t
 T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
@@ -29,6 +32,7 @@ UNIT_TESTS = \
 	tests/units_test \
 	tests/usage_window_test
 check_PROGRAMS += $(UNIT_TESTS)
+
 
 TREE_TESTS = \
 	tests/t0001-layering.t \
@@ -82,7 +86,7 @@ endif
 # The unit tests again, under valgrind.
 .PHONY: check-valgrind
 check-valgrind: $(UNIT_TESTS)
-	CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 $(MAKE) $(AM_MAKEFLAGS) check \
+	SLURM_BUDGET_SLOW_TOOL=yes CK_FORK=no CK_TIMEOUT_MULTIPLIER=20 $(MAKE) $(AM_MAKEFLAGS) check \
 		TESTS='$(UNIT_TESTS)' \
 		LOG_COMPILER='$(LIBTOOL) --mode=execute valgrind' \
 		LOG_FLAGS='--quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible'

@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(random_parameters_come_back) {
     std::mt19937_64 random(11);
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = rounds(2000); i > 0; --i) {
         Parameters parameters;
         parameters.window = static_cast<Seconds>(1 + random() % kMaxWindow);
         parameters.window_shape = random() % 2 == 0 ? WindowShape::kBox : WindowShape::kTapered;

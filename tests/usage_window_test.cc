@@ -238,7 +238,7 @@ int main() {
     tcase_add_test(tcase, edges_leave);
     tcase_add_test(tcase, future_edges_wait);
     tcase_add_test(tcase, absurd);
-    tcase_add_loop_test(tcase, as_second_by_second, 0, 40);
+    tcase_add_loop_test(tcase, as_second_by_second, 0, rounds(40));
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
