@@ -4,6 +4,8 @@
 
 noinst_LTLIBRARIES += common/libbudget_policy.la
 common_libbudget_policy_la_SOURCES = \
+	common/accounting_rows.cc \
+	common/accounting_rows.h \
 	common/claim.cc \
 	common/claim.h \
 	common/fair_tree.cc \
@@ -17,6 +19,8 @@ common_libbudget_policy_la_SOURCES = \
 	common/queue.cc \
 	common/queue.h \
 	common/result.h \
+	common/run_tag.cc \
+	common/run_tag.h \
 	common/shares.cc \
 	common/shares.h \
 	common/snapshot.cc \

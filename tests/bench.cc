@@ -6,6 +6,7 @@
 
 int main() {
     bench_charge();
+    bench_rows();
     bench_order();
     return 0;
 }

@@ -19,12 +19,14 @@ AM_DEFAULT_SOURCE_EXT = .cc
 LDADD = common/libbudget_policy.la $(CHECK_LIBS)
 
 UNIT_TESTS = \
+	tests/accounting_rows_test \
 	tests/claim_test \
 	tests/fair_tree_test \
 	tests/ledger_test \
 	tests/numbering_test \
 	tests/parameters_test \
 	tests/queue_test \
+	tests/run_tag_test \
 	tests/shares_test \
 	tests/snapshot_test \
 	tests/time_text_test \
@@ -97,7 +99,8 @@ tests_bench_SOURCES = \
 	tests/bench.cc \
 	tests/bench.h \
 	tests/bench_charge.cc \
-	tests/bench_order.cc
+	tests/bench_order.cc \
+	tests/bench_rows.cc
 tests_bench_LDADD = common/libbudget_policy.la
 .PHONY: bench
 bench: tests/bench

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Dependencies run one way: tools -> common; plugins/*.c -> engine.h and
-# plugins/slurm; engine -> common; inside common as the table says. Slurm's
-# headers are read in plugins/*.c and plugins/slurm alone, its version in
-# plugins/slurm/compat.h alone. Reads #include lines; then breaks a copy of the
-# tree in each way and expects to be told. TAP.
+# plugins/slurm; engine -> ledger_file -> common; inside common as the table
+# says. Slurm's headers are read in plugins/*.c and plugins/slurm alone, its
+# version in plugins/slurm/compat.h alone. Reads #include lines; then breaks a
+# copy of the tree in each way and expects to be told. TAP.
 set -euo pipefail
 
 # What each noun of common/ may include; noun.h and noun.cc count alike.
@@ -18,6 +18,9 @@ declare -A may_include=(
     [contract]="units result"
     [parameters]="units result time_text usage_window"
     [ledger]="units result tree usage_window contract"
+    [run_tag]="units ledger"
+    [accounting_rows]="units result tree time_text parameters ledger run_tag"
+    [rebuild]="units result tree ledger parameters accounting_rows run_tag"
     [claim]="units result tree usage_window contract ledger parameters"
     [queue]="units result tree ledger parameters numbering claim"
     [fair_tree]="units result tree"
@@ -81,10 +84,19 @@ in_engine() {
     fi
 }
 
+# in_ledger_file HEADER: plugins/ledger_file
+in_ledger_file() {
+    if is_slurms "$1" || [[ $1 == *slurm/* ]]; then
+        echo "the state file knows no type of Slurm"
+    elif [[ $1 == '"'* && ! $1 =~ ^'"'(common/[a-z_]+|(plugins/)?ledger_file)'.h"'$ ]]; then
+        echo "the state file includes common/ alone"
+    fi
+}
+
 # in_plugin HEADER: plugins/*.c and plugins/slurm
 in_plugin() {
-    if [[ $1 == *common/* ]] && ! is_slurms "$1"; then
-        echo "plugins ask the engine (engine.h), never common"
+    if [[ $1 == *common/* || $1 == *ledger_file* ]] && ! is_slurms "$1"; then
+        echo "plugins ask the engine (engine.h), never common or the state file"
     elif [[ $1 == '"'* ]] && ! is_slurms "$1" && [[ ! $1 =~ ^'"'((\.\./)?(plugins/)?(slurm/)?[a-z_]+)'.h"'$ ]]; then
         echo "plugins include engine.h, plugins/slurm and Slurm alone"
     fi
@@ -110,6 +122,7 @@ wrong_arrows() {
             noun=${file##*/}
             why=$(in_common "${noun%.*}" "$header")
             ;;
+        plugins/ledger_file.*) why=$(in_ledger_file "$header") ;;
         plugins/*.cc | plugins/engine*.h) why=$(in_engine "$header") ;;
         plugins/*) why=$(in_plugin "$header") ;;
         *) why=$(elsewhere "$file" "$header") ;;
@@ -164,7 +177,11 @@ told common/novelty.h '#include "units.h"'
 told plugins/engine.h '#include <slurm/slurm.h>'
 told plugins/engine.cc '#include "src/slurmctld/slurmctld.h"'
 told plugins/engine.cc '#include "plugins/slurm/job_view.h"'
+told plugins/ledger_file.h '#include <slurm/slurm.h>'
+told plugins/ledger_file.cc '#include "plugins/engine.h"'
+told plugins/ledger_file.cc '#include "slurm/compat.h"'
 told plugins/priority_budget.c '#include "common/claim.h"'
+told plugins/priority_budget.c '#include "plugins/ledger_file.h"'
 told plugins/slurm/job_view.c '#include "../../common/claim.h"'
 told plugins/priority_budget.c '#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)'
 told plugins/slurm/job_view.c '#if SLURM_VERSION_NUMBER > 1'
