@@ -129,9 +129,11 @@ std::vector<Share> shares(std::span<const Association> associations, const Tree&
         share.gpu_seconds = used[i];
         share.of_cluster = part(used[i], cluster);
         share.of_parent = parent == by_id.end() ? 1 : part(used[i], used[parent->second]);
-        share.norm_shares = static_cast<double>(norm_share(tree.node(node)));
-        share.level_fs = level[node];
-        if (!association.user.empty())
+        const bool below_root = parent != by_id.end() && associations[parent->second].parent_id == 0;
+        const bool counts = !below_root || association.user != "root";  // B2
+        share.norm_shares = counts ? static_cast<double>(norm_share(tree.node(node))) : 0;
+        share.level_fs = counts ? level[node] : 0;
+        if (counts && !association.user.empty())
             share.fs_factor = 1.0 - static_cast<double>(ranks.rank(node)) / static_cast<double>(std::max<std::uint32_t>(ranks.leaves(), 1));
         result.push_back(share);
     }

@@ -28,7 +28,8 @@ struct Share {
 
 // own: GPU time charged directly to each association (by position in
 // associations), for accounts that of former members. claims: of the allocated
-// class, by the nodes of tree. The result is in the order of associations.
+// class, by the nodes of tree. The result is in the order of associations. User root
+// directly under the root account has usage, but no weight (B2), and so no claim: 0.
 std::vector<Share> shares(std::span<const Association> associations, const Tree& tree,
                           std::span<const Wide> own, const Claims& claims);
 

@@ -173,8 +173,7 @@ std::optional<Error> TreeBuilder::walk() {
     walked_.push_back(root_);
     for (std::size_t i = 0; i < walked_.size(); ++i) {
         reached[walked_[i]] = true;
-        const std::vector<Position>& below = children_[walked_[i]];
-        walked_.insert(walked_.end(), below.begin(), below.end());
+        for (const Position child : children_[walked_[i]]) walked_.push_back(child);
     }
     if (walked_.size() == list_.size()) return std::nullopt;
     const auto lost = std::find(reached.begin(), reached.end(), false);

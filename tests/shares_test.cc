@@ -38,21 +38,21 @@ struct Used {
 
 class Shown {
    public:
-    explicit Shown(const std::vector<Used>& used) {
-        const Tree tree = Tree::build(kAssociations).value();
+    explicit Shown(const std::vector<Used>& used, const std::vector<Association>& associations = kAssociations) {
+        const Tree tree = Tree::build(associations).value();
         std::vector<NodeUsage> usage(tree.nodes().size());
-        std::vector<Wide> own(kAssociations.size(), 0);
+        std::vector<Wide> own(associations.size(), 0);
         for (const Used& row : used) {
             const Wide amount = static_cast<Wide>(row.gpu_seconds) * kGpu;
-            for (std::size_t i = 0; i < kAssociations.size(); ++i)
-                if (kAssociations[i].id == row.assoc) own[i] += amount;
+            for (std::size_t i = 0; i < associations.size(); ++i)
+                if (associations[i].id == row.assoc) own[i] += amount;
             for (NodeIndex n = tree.find(row.assoc).value();; n = tree.node(n).parent) {
                 usage[n].allocated.box += amount;
                 if (n == kRoot) break;
             }
         }
         const Claims claims(tree, usage, RunClass::kAllocated, Parameters(), 8 * kGpu);
-        rows_ = shares(kAssociations, tree, own, claims);
+        rows_ = shares(associations, tree, own, claims);
     }
     const Share& of(AssocId id) const {
         for (const Share& share : rows_)
@@ -117,6 +117,35 @@ START_TEST(equal_claims_share_a_factor) {
 }
 END_TEST
 
+START_TEST(user_root_has_no_claim) {
+    const Shown shown({{20, 60}, {22, 40}}, {
+                                                {.id = 19, .parent_id = 0, .account = "root"},
+                                                {.id = 20, .parent_id = 19, .account = "root", .user = "root"},
+                                                {.id = 21, .parent_id = 19, .account = "a"},
+                                                {.id = 22, .parent_id = 21, .account = "a", .user = "root"},
+                                            });
+    same("B2: user root under the root account has no weight", shown.of(20).norm_shares, 0);
+    same("B2: nor a level", shown.of(20).level_fs, 0);
+    same("B2: nor a rank", shown.of(20).fs_factor, 0);
+    same("but what it used is shown", shown.of(20).gpu_seconds, 60);
+    same("and is part of the cluster's", shown.of(20).of_cluster, 0.6L);
+    same("the root account keeps its own", shown.of(19).norm_shares, 1);
+    same("and its level", shown.of(19).level_fs, 1);
+    same("B2: in an account of its own user root is as any other", shown.of(22).norm_shares, 1);
+    same("with a rank", shown.of(22).fs_factor, 1);
+
+    const Shown folded({}, {
+                               {.id = 1, .parent_id = 0, .account = "root"},
+                               {.id = 2, .parent_id = 1, .account = "root", .user = "root", .shares = kSharesParent},
+                               {.id = 3, .parent_id = 1, .account = "root", .user = "ann", .shares = kSharesParent},
+                           });
+    same("B2: nor with fairshare=parent", folded.of(2).norm_shares, 0);
+    same("nor a rank with it", folded.of(2).fs_factor, 0);
+    same("B3: another user folded into the root account has the whole", folded.of(3).norm_shares, 1);
+    same("B3: and its rank", folded.of(3).fs_factor, 1);
+}
+END_TEST
+
 Suite* shares_suite() {
     Suite* suite = suite_create("shares");
     TCase* tests = tcase_create("shares");
@@ -124,6 +153,7 @@ Suite* shares_suite() {
     tcase_add_test(tests, level_fs_is_entitled_over_used);
     tcase_add_test(tests, fair_share_follows_the_claims);
     tcase_add_test(tests, equal_claims_share_a_factor);
+    tcase_add_test(tests, user_root_has_no_claim);
     suite_add_tcase(suite, tests);
     return suite;
 }
