@@ -3,7 +3,9 @@
 // A run's charge is a list of edges that follows from the run alone. Whatever
 // changes in it, its edges are taken back from the first instant at which the run
 // differs, and entered anew as it is now: a moved start, a resize, a late end, a
-// refund and a corrected class are all the same case. Not thread-safe.
+// refund and a corrected class are all the same case. What the accounting database
+// tells stands in the same table, under restart counts of our own, and makes way
+// for a run that is seen. Not thread-safe.
 
 #include "ledger.h"
 
@@ -34,13 +36,15 @@ bool is_within_range(const RunView& view) {
         return low <= value && value <= high;
     };
     return within(view.rate, 0, kMaxRate) && within(view.start, 0, kMaxInstant) &&
-           within(view.contract, 0, kMaxContract) && (!view.end || within(*view.end, view.start, kMaxInstant));
+           within(view.contract, 0, kMaxContract) && within(view.suspended_before, 0, kMaxInstant) &&
+           (!view.end || within(*view.end, view.start, kMaxInstant));
 }
 
 RunView within_range(RunView view) {
     view.rate = std::clamp<Rate>(view.rate, 0, kMaxRate);
     view.start = std::clamp<Seconds>(view.start, 0, kMaxInstant);
     view.contract = std::clamp<Seconds>(view.contract, 0, kMaxContract);
+    view.suspended_before = std::clamp<Seconds>(view.suspended_before, 0, kMaxInstant);
     if (view.end) view.end = std::clamp(*view.end, view.start, kMaxInstant);
     return view;
 }
@@ -58,7 +62,8 @@ Seconds last_edge(const Run& run) {
 Seconds change_instant(const Run& run, const RunView& view, Seconds now) {
     const Seconds earliest = run.steps ? run.steps->back().at + 1 : run.start;
     const bool known = view.changed > 0 && view.changed >= earliest && view.changed <= now;
-    return known ? view.changed : now;
+    if (known) return view.changed;
+    return run.steps ? std::max(now, run.steps->back().at) : now;
 }
 
 bool changes_rate(const Run& run, const RunView& view) {
@@ -90,6 +95,155 @@ void for_each_stretch(const Run& run, Visit visit) {
         current = {.at = until, .rate = next.rate, .suspended = next.suspended};
     }
     if (current.at < end) visit(current, end);
+}
+
+// Since when the run is suspended without a known end of it; kNever where it is not.
+Seconds suspended_since(const Run& run) {
+    if (!last_step(run).suspended) return kNever;
+    auto first = run.steps->end() - 1;
+    while (first != run.steps->begin() && std::prev(first)->suspended) --first;
+    return std::max(first->at, run.start);
+}
+
+// How long it was suspended, or not, before this instant.
+Seconds time_before(const Run& run, Seconds to, bool suspended) {
+    Seconds sum = 0;
+    for_each_stretch(run, [&](const RunStep& step, Seconds until) {
+        if (step.suspended == suspended && step.at < to) sum += std::min(until, to) - step.at;
+    });
+    return sum;
+}
+
+// Before this instant were the suspensions that nobody has seen.
+Seconds latest_resume(const Run& run, const RunView& view, Seconds now) {
+    const Seconds latest = std::min(view.end.value_or(now), now);
+    return view.changed > run.start && view.changed <= latest ? view.changed : latest;
+}
+
+// How long the run was suspended without being seen so, as far as there is room for it. Slurm ends a suspended
+// job at the instant of its suspension, and adds what came after that; so the sum tells nothing then.
+[[gnu::noinline]] Seconds unseen_suspension(const Run& run, const RunView& view, Seconds now) {
+    if (view.suspended_before <= 0 || (view.end && view.changed >= *view.end)) return 0;
+    const Seconds until = std::min(suspended_since(run), view.end.value_or(kNever));
+    const Seconds unseen = view.suspended_before - time_before(run, until, true);
+    return std::clamp<Seconds>(unseen, 0, time_before(run, latest_resume(run, view, now), false));
+}
+
+// All steps, from the start on.
+std::vector<RunStep> steps_of(const Run& run) {
+    std::vector<RunStep> steps = {{.at = run.start, .rate = run.rate}};
+    if (run.steps) steps.insert(steps.end(), run.steps->begin(), run.steps->end());
+    for (RunStep& step : steps) step.at = std::max(step.at, run.start);
+    return steps;
+}
+
+// The run with these; a step that changes nothing is left out.
+void set_steps(Run& run, std::span<const RunStep> steps) {
+    auto changes = std::make_unique<std::vector<RunStep>>();
+    RunStep last{.at = run.start, .rate = run.rate};
+    for (const RunStep& step : steps) {
+        if (step.at <= run.start && !step.suspended) {
+            run.rate = last.rate = step.rate;
+            changes->clear();
+        } else if (step.rate != last.rate || step.suspended != last.suspended) {
+            changes->push_back(step);
+        }
+        last = step;
+    }
+    if (changes->empty()) changes.reset();
+    run.steps = std::move(changes);
+}
+
+// Makes the run different between two instants: edit(step) is called for what it is in between.
+template <typename Edit>
+void edit_stretch(Run& run, Seconds from, Seconds to, Edit edit) {
+    std::vector<RunStep> steps = steps_of(run);
+    for (const Seconds cut : {from, to}) {
+        auto next = std::find_if(steps.begin(), steps.end(), [&](const RunStep& step) { return step.at > cut; });
+        if (next == steps.begin() || std::prev(next)->at == cut) continue;
+        RunStep begins = *std::prev(next);
+        begins.at = cut;
+        steps.insert(next, begins);
+    }
+    for (RunStep& step : steps)
+        if (step.at >= from && step.at < to) edit(step);
+    set_steps(run, steps);
+}
+
+// Makes the last so many seconds before `to` in which the run was not suspended a suspension.
+void suspend_before(Run& run, Seconds to, Seconds seconds) {
+    std::vector<std::pair<Seconds, Seconds>> charged;  // from, until
+    for_each_stretch(run, [&](const RunStep& step, Seconds until) {
+        if (!step.suspended && step.at < to) charged.emplace_back(step.at, std::min(until, to));
+    });
+    for (; seconds > 0 && !charged.empty(); charged.pop_back()) {
+        const auto [from, until] = charged.back();
+        const Seconds begin = std::max(from, until - seconds);
+        edit_stretch(run, begin, until, [](RunStep& step) { step.suspended = true; });
+        seconds -= until - begin;
+    }
+}
+
+Run copy_of(const Run& run) {
+    Run copy = {.key = run.key, .owner = run.owner, .contract = run.contract, .start = run.start, .until = run.until};
+    copy.rate = run.rate;
+    if (run.steps) copy.steps = std::make_unique<std::vector<RunStep>>(*run.steps);
+    copy.run_class = run.run_class;
+    copy.refunded = run.refunded;
+    copy.ended = run.ended;
+    copy.gone = run.gone;
+    copy.resized = run.resized;
+    copy.beside = run.beside;
+    copy.expiring = run.expiring;
+    copy.scan = run.scan;
+    copy.used = run.used;
+    copy.open_position = run.open_position;
+    copy.next = run.next;
+    return copy;
+}
+
+// Is the same known of both?
+bool is_same(const Run& a, const Run& b) {
+    const bool same_steps = a.steps && b.steps ? *a.steps == *b.steps : !a.steps && !b.steps;
+    return same_steps && a.owner == b.owner && a.contract == b.contract && a.start == b.start && a.until == b.until &&
+           a.rate == b.rate && a.run_class == b.run_class && a.refunded == b.refunded && a.ended == b.ended &&
+           a.gone == b.gone && a.resized == b.resized;
+}
+
+SavedRun saved(const Run& run) {
+    SavedRun saved = {.key = run.key, .owner = run.owner, .run_class = run.run_class};
+    saved.refunded = run.refunded;
+    saved.ended = run.ended;
+    saved.gone = run.gone;
+    saved.resized = run.resized;
+    saved.contract = run.contract;
+    saved.start = run.start;
+    saved.until = run.until;
+    saved.rate = run.rate;
+    if (run.steps) saved.steps = *run.steps;
+    return saved;
+}
+
+std::string owner_name(std::string_view account, std::string_view user, std::string_view partition) {
+    std::string name(account);
+    name.append(1, '\0').append(user).append(1, '\0').append(partition);
+    return name;
+}
+
+// Does it come from the accounting database alone?
+bool is_past(const Run& run) {
+    return run.key.restart_count >= kPastRestarts && run.key.restart_count < kRetiredRestarts;
+}
+
+// Of a run that is on, only what lies before it was last seen is known.
+bool overlaps(const Run& run, Seconds start, Seconds end) {
+    return run.start == start || (run.start < end && start < run.until);
+}
+
+// Does the view show another job under the key of a known run (Slurm has started its ids over)?
+bool is_another_job(const Run& run, const RunView& view) {
+    if (view.start <= run.start) return false;
+    return view.submitted > run.start || (run.ended && view.start >= run.until);
 }
 
 // Calls put(at, change) for the edges of the rate that is charged (U2, U6).
@@ -136,13 +290,21 @@ RunTable::Slot RunTable::insert(RunKey key) {
 }
 
 void RunTable::erase(Slot slot) {
+    take_out(slot);
+    release(slot);
+}
+
+void RunTable::take_out(Slot slot) {
     Run& run = (*this)[slot];
     Slot* link = &bucket(run.key);
     while (*link != slot) link = &(*this)[*link].next;
     *link = run.next;
     run = Run{};
-    run.next = std::exchange(free_, slot);
     --size_;
+}
+
+void RunTable::release(Slot slot) {
+    (*this)[slot].next = std::exchange(free_, slot);
 }
 
 RunTable::Slot RunTable::free_slot() {
@@ -213,27 +375,78 @@ void Ledger::set_window(Seconds window) {
 [[gnu::flatten]] void Ledger::observe(const RunView& view) {
     if (!is_within_range(view)) return observe(within_range(view));
     Slot slot = runs_.find(view.key);
-    const bool is_new = slot == RunTable::kNone;
-    if (is_new) {
-        if (view.end && *view.end <= allocated_.forgotten_before()) return;
-        slot = runs_.insert(view.key);
+    if (slot != RunTable::kNone && is_another_job(runs_[slot], view)) {
+        retire(slot);
+        slot = RunTable::kNone;
     }
+    if (slot == RunTable::kNone) return observe_new(view);
     Run& run = runs_[slot];
+    const PastParts past = run.beside || view.start < run.start ? take_past(view) : PastParts();
     run.scan = scan_;
+    run.gone = false;
     if (!run.ended) run.until = now();
-    const OwnerIndex known = owner_by_assoc_.find(view.assoc);
-    const OwnerIndex owner = known == OwnerById::kNone ? run.owner : known;
-    const Seconds from = is_new ? 0 : first_difference(run, view, owner, now());
+    if (!view.end) run.beside = false;
+    const OwnerIndex owner = owner_of(view, run, past);
+    Seconds from = first_difference(run, view, owner, now());
+    const bool moves_suspensions =
+        view.suspended_before > 0 && (from != kNever || unseen_suspension(run, view, now()) > 0);
+    if (moves_suspensions || !past.resized.empty()) from = 0;
     if (from == kNever && run.contract == view.contract) return;
 
-    if (is_new) {
-        run.rate = view.rate;
-    } else {
-        post(run, from, -1);
-    }
+    post(run, from, -1);
     take_up(run, view, owner);
+    take_up_parts(run, past);
     post(run, from, 1);
     file(slot);
+}
+
+void Ledger::observe_new(const RunView& view) {
+    if (view.end && *view.end <= allocated_.forgotten_before()) return;
+    const PastParts past = take_past(view);
+    const Slot slot = runs_.insert(view.key);
+    Run& run = runs_[slot];
+    run.scan = scan_;
+    run.rate = view.rate;
+    run.start = view.start;
+    take_up(run, view, owner_of(view, run, past));
+    take_up_parts(run, past);
+    post(run, 0, 1);
+    file(slot);
+}
+
+// Drops the past runs that are of this one, which is now seen, and tells what it needs of them.
+[[gnu::noinline]] Ledger::PastParts Ledger::take_past(const RunView& view) {
+    PastParts parts;
+    runs_.for_each_of(view.key.job_id, [&](Slot slot) {
+        const Run& run = runs_[slot];
+        if (!is_past(run) || !overlaps(run, view.start, view.end.value_or(kNever))) return;
+        if (run.resized) parts.resized.push_back({.from = run.start, .to = run.until, .rate = run.rate});
+        if (run.owner != kNobody) parts.owner = run.owner;
+        drop(slot);
+    });
+    return parts;
+}
+
+void Ledger::take_up_parts(Run& run, const PastParts& parts) {
+    for (const PastParts::Part& part : parts.resized)
+        edit_stretch(run, part.from, part.to, [&](RunStep& step) { step.rate = part.rate; });
+}
+
+// The key goes to another job: what is known of the run stays, under a count of our own.
+[[gnu::noinline]] void Ledger::retire(Slot slot) {
+    if (!runs_[slot].ended) close(slot);
+    runs_[slot].key = free_key(runs_[slot].key.job_id, kRetiredRestarts);
+}
+
+// A key of this job that no run has, with a count from the first one on of a range that is kPastRestarts wide
+// at least.
+RunKey Ledger::free_key(std::uint32_t job_id, std::uint32_t first) const {
+    RunKey key{.job_id = job_id, .restart_count = first};
+    runs_.for_each_of(job_id, [&](Slot slot) {
+        const std::uint32_t taken = runs_[slot].key.restart_count;
+        if (taken >= key.restart_count && taken - first < kRetiredRestarts - kPastRestarts) key.restart_count = taken + 1;
+    });
+    return key;
 }
 
 void Ledger::take_up(Run& run, const RunView& view, OwnerIndex owner) const {
@@ -242,12 +455,226 @@ void Ledger::take_up(Run& run, const RunView& view, OwnerIndex owner) const {
     run.refunded = view.refunded;
     run.start = view.start;
     run.ended = view.end.has_value();
+    run.gone = false;
     run.until = view.end.value_or(now());
     run.contract = static_cast<std::uint32_t>(view.contract);
-    if (!changes_rate(run, view)) return;
-    const Seconds at = change_instant(run, view, now());
-    if (!run.steps) run.steps = std::make_unique<std::vector<RunStep>>();
-    run.steps->push_back({.at = at, .rate = view.rate, .suspended = view.suspended});
+    if (view.suspended_before > 0) take_up_resume(run, view);
+    if (changes_rate(run, view)) {
+        const Seconds at = change_instant(run, view, now());
+        if (!run.steps) run.steps = std::make_unique<std::vector<RunStep>>();
+        run.steps->push_back({.at = at, .rate = view.rate, .suspended = view.suspended});
+    }
+    const Seconds unseen = unseen_suspension(run, view, now());
+    if (unseen > 0) suspend_before(run, latest_resume(run, view, now()), unseen);
+}
+
+// It was suspended when last seen, and has been resumed: after so long as the view tells, which is
+// before the last change if it was suspended once more.
+[[gnu::noinline]] void Ledger::take_up_resume(Run& run, const RunView& view) const {
+    const Seconds since = suspended_since(run);
+    if (since == kNever) return;
+    const Seconds lasted = view.suspended_before - time_before(run, since, true);
+    const Seconds changed = view.suspended ? std::min(view.changed, now()) : change_instant(run, view, now());
+    const RunStep last = last_step(run);
+    if (lasted <= 0 || since + lasted >= changed || since + lasted <= last.at) return;
+    run.steps->push_back({.at = since + lasted, .rate = last.rate});
+}
+
+bool Ledger::observe_past(const PastRun& past) {
+    const Seconds start = std::clamp<Seconds>(past.start, 0, kMaxInstant);
+    const Seconds end = std::clamp<Seconds>(past.end, start, kMaxInstant);
+    const Slot seen = seen_at(past.job_id, start, end);
+    if (seen != RunTable::kNone) return correct(seen, past, start, end);
+    if (end <= allocated_.forgotten_before()) return false;
+    return take_up_past(past, start, end);
+}
+
+// The seen run that a row with these ends is of: one that starts with it, else the latest.
+Ledger::Slot Ledger::seen_at(std::uint32_t job_id, Seconds start, Seconds end) const {
+    Slot best = RunTable::kNone;
+    const auto fit = [&](Slot slot) { return std::pair(runs_[slot].start == start, runs_[slot].start); };
+    runs_.for_each_of(job_id, [&](Slot slot) {
+        if (is_past(runs_[slot]) || !overlaps(runs_[slot], start, end)) return;
+        if (best == RunTable::kNone || fit(slot) > fit(best)) best = slot;
+    });
+    return best;
+}
+
+// What the database knows better of a run that was seen. Of one that is on it tells the end that
+// it has if it turns out to have gone, which is not before the last scan that saw it.
+bool Ledger::correct(Slot slot, const PastRun& past, Seconds start, Seconds end) {
+    Run next = copy_of(runs_[slot]);
+    const bool end_unknown = !next.ended || next.gone;
+    const bool is_on = !next.ended && next.scan == scan_;
+    if (next.owner == kNobody) next.owner = owner_of(past);
+    if (past.resized) {
+        const Rate rate = std::clamp<Rate>(past.rate, 0, kMaxRate);
+        edit_stretch(next, start, end, [&](RunStep& step) { step.rate = rate; });
+    }
+    if (end_unknown && (past.resized || is_on)) {
+        next.until = std::max(next.until, end);
+    } else if (end_unknown) {
+        next.until = std::max(next.start, end);
+        next.refunded = past.refunded;
+    }
+    return replace(slot, std::move(next));
+}
+
+// Past runs of one job never overlap. Where rows do, each instant goes to the one that started first.
+bool Ledger::take_up_past(const PastRun& past, Seconds start, Seconds end) {
+    const Seconds suspended_from = end - std::clamp<Seconds>(past.suspended, 0, end - start);
+    runs_.for_each_of(past.job_id, [&](Slot slot) {
+        const Run& run = runs_[slot];
+        if (is_past(run) && run.start < start && start < run.until) start = run.until;
+    });
+    Slot own = find_past(past.job_id, start);
+    if (start >= end || (own != RunTable::kNone && runs_[own].until > end)) return false;
+    runs_.for_each_of(past.job_id, [&](Slot slot) {
+        if (is_past(runs_[slot]) && start < runs_[slot].start && runs_[slot].start < end) cut_front(slot, end);
+    });
+    if (own == RunTable::kNone) own = runs_.insert(free_key(past.job_id, kPastRestarts));
+    Run next = copy_of(runs_[own]);
+    next.owner = owner_of(past);
+    next.contract = static_cast<std::uint32_t>(std::clamp<Seconds>(past.contract, 0, kMaxContract));
+    next.start = start;
+    next.until = end;
+    next.rate = std::clamp<Rate>(past.rate, 0, kMaxRate);
+    next.steps.reset();
+    next.run_class = past.run_class;
+    next.refunded = past.refunded;
+    next.ended = true;
+    next.resized = past.resized;
+    if (suspended_from < end) edit_stretch(next, suspended_from, end, [](RunStep& step) { step.suspended = true; });
+    mark_beside(past.job_id);
+    return replace(own, std::move(next));
+}
+
+Ledger::Slot Ledger::find_past(std::uint32_t job_id, Seconds start) const {
+    Slot found = RunTable::kNone;
+    runs_.for_each_of(job_id, [&](Slot slot) {
+        if (is_past(runs_[slot]) && runs_[slot].start == start) found = slot;
+    });
+    return found;
+}
+
+// The seen runs of a job that has past ones have to look for them when they go on.
+void Ledger::mark_beside(std::uint32_t job_id) {
+    runs_.for_each_of(job_id, [&](Slot slot) { runs_[slot].beside = !is_past(runs_[slot]); });
+}
+
+// A past run begins no earlier than this.
+void Ledger::cut_front(Slot slot, Seconds start) {
+    if (runs_[slot].until <= start) return drop(slot);
+    Run next = copy_of(runs_[slot]);
+    next.start = start;
+    set_steps(next, steps_of(next));
+    replace(slot, std::move(next));
+}
+
+// Knows this of the run from now on; false if it is what was known.
+bool Ledger::replace(Slot slot, Run next) {
+    Run& run = runs_[slot];
+    if (is_same(run, next)) return false;
+    post(run, 0, -1);
+    run = std::move(next);
+    post(run, 0, 1);
+    file(slot);
+    return true;
+}
+
+// The past run counts no more. Its slot is free when its turn comes among those that have ended.
+void Ledger::drop(Slot slot) {
+    post(runs_[slot], 0, -1);
+    runs_.take_out(slot);
+}
+
+// The association of the view; of an unknown one the run stays where it is, or where the database has it.
+OwnerIndex Ledger::owner_of(const RunView& view, const Run& run, const PastParts& past) const {
+    const OwnerIndex known = owner_by_assoc_.find(view.assoc);
+    if (known != OwnerById::kNone) return known;
+    return run.owner == kNobody ? past.owner : run.owner;
+}
+
+// By id where that is still of this account and user, else by name. A job's partition is that of its association only
+// where there is such a one; or where the user has another one, whose id would be known: then it has been deleted.
+OwnerIndex Ledger::owner_of(const PastRun& past) {
+    const OwnerIndex known = owner_by_assoc_.find(past.assoc);
+    if (known != OwnerById::kNone && owners_[known].account == past.account && owners_[known].user == past.user)
+        return known;
+    if (past.account.empty()) return kNobody;
+    const auto bound = owner_by_name_.find(owner_name(past.account, past.user, past.partition));
+    if (bound != owner_by_name_.end()) return bound->second;
+    const std::size_t count = owners_.size();
+    const OwnerIndex account = intern({.account = past.account});
+    const auto plain = owner_by_name_.find(owner_name(past.account, past.user, {}));
+    const bool was_bound = past.assoc != 0 && known == OwnerById::kNone && !past.user.empty() &&
+                           plain != owner_by_name_.end() && owners_[plain->second].exists;
+    const OwnerIndex owner = intern(
+        {.account = past.account, .user = past.user, .partition = was_bound ? past.partition : std::string_view()});
+    for (std::size_t index = count; index < owners_.size(); ++index) {  // nobody has told of them before
+        owners_[index].parent = index == owner && owner != account ? account : kNobody;
+        owners_[index].heir = heir(static_cast<OwnerIndex>(index));
+        owners_[index].node = owners_[owners_[index].heir].node;
+    }
+    return owner;
+}
+
+const Run* Ledger::find(RunKey key) const {
+    const Slot slot = runs_.find(key);
+    return slot == RunTable::kNone ? nullptr : &runs_[slot];
+}
+
+LedgerImage Ledger::image() const {
+    LedgerImage image{.now = now()};
+    for (const Owner& owner : owners_)
+        image.owners.push_back(
+            {.account = owner.account, .user = owner.user, .partition = owner.partition, .parent = owner.parent});
+    std::vector<std::pair<std::uint64_t, const Run*>> runs;
+    runs.reserve(runs_.size());
+    for_each_run([&](const Run& run) {
+        const std::uint64_t order = std::uint64_t{run.key.job_id} << 32 | run.key.restart_count;
+        if (!run.ended || run.until > allocated_.forgotten_before()) runs.emplace_back(order, &run);
+    });
+    std::sort(runs.begin(), runs.end());
+    image.runs.reserve(runs.size());
+    for (const auto& [order, run] : runs) image.runs.push_back(saved(*run));
+    return image;
+}
+
+Ledger::Ledger(Seconds window, const LedgerImage& image, Seconds now) : Ledger(window) {
+    std::vector<OwnerIndex> owners;
+    for (const SavedOwner& saved : image.owners)
+        owners.push_back(intern({.account = saved.account, .user = saved.user, .partition = saved.partition}));
+    for (std::size_t i = 0; i < owners.size(); ++i)
+        if (owners[i] != kNobody) owners_[owners[i]].parent = owners[image.owners[i].parent];
+    advance(now);
+    scan_ = 1;  // which has seen none of the runs
+    std::vector<const SavedRun*> runs;  // by end, as they are to be listed
+    runs.reserve(image.runs.size());
+    for (const SavedRun& run : image.runs)
+        if (!run.ended || run.until > allocated_.forgotten_before()) runs.push_back(&run);
+    std::sort(runs.begin(), runs.end(), [](const SavedRun* a, const SavedRun* b) { return a->until < b->until; });
+    for (const SavedRun* run : runs) restore(*run, owners[run->owner]);
+    for (const SavedRun* run : runs)
+        if (is_past(runs_[runs_.find(run->key)])) mark_beside(run->key.job_id);
+}
+
+void Ledger::restore(const SavedRun& saved, OwnerIndex owner) {
+    const Slot slot = runs_.insert(saved.key);
+    Run& run = runs_[slot];
+    run.owner = owner;
+    run.contract = saved.contract;
+    run.start = saved.start;
+    run.until = saved.until;
+    run.rate = saved.rate;
+    if (!saved.steps.empty()) run.steps = std::make_unique<std::vector<RunStep>>(saved.steps);
+    run.run_class = saved.run_class;
+    run.refunded = saved.refunded;
+    run.ended = saved.ended;
+    run.gone = saved.gone;
+    run.resized = saved.resized;
+    post(run, 0, 1);
+    file(slot);
 }
 
 void Ledger::begin_scan(Seconds now) {
@@ -267,6 +694,7 @@ void Ledger::close(Slot slot) {
     const Seconds end = std::max(run.until, run.start);
     post(run, end, -1);
     run.ended = true;
+    run.gone = true;
     run.until = end;
     post(run, end, 1);
     file(slot);
@@ -326,8 +754,7 @@ Rate Ledger::running() {
 }
 
 OwnerIndex Ledger::intern(const Association& association) {
-    std::string name(association.account);
-    name.append(1, '\0').append(association.user).append(1, '\0').append(association.partition);
+    std::string name = owner_name(association.account, association.user, association.partition);
     const auto [found, is_new] = owner_by_name_.emplace(std::move(name), static_cast<OwnerIndex>(owners_.size()));
     if (!is_new) return found->second;
     owners_.push_back({.account = std::string(association.account),
@@ -362,7 +789,7 @@ void Ledger::file(Slot slot) {
     if (!std::exchange(run.expiring, true)) ended_.push_back(slot);
 }
 
-// Drops ended runs that have left the window. One that ended out of order is kept
+// Drops ended runs that have left the window, and frees the slots of those taken out. One that ended out of order is kept
 // until those before it have left; one that is to end in the future makes way.
 void Ledger::forget_runs() {
     while (!ended_.empty()) {
@@ -377,7 +804,11 @@ void Ledger::forget_runs() {
             return;
         }
         run.expiring = false;
-        if (run.ended) runs_.erase(slot);
+        if (!run.used) {
+            runs_.release(slot);
+        } else if (run.ended) {
+            runs_.erase(slot);
+        }
     }
 }
 

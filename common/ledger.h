@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +49,26 @@ struct RunView {
     bool suspended = false;
     bool refunded = false;  // U7: the cluster broke the contract, nothing is charged
     Seconds changed = 0;    // when rate or suspended last changed (resize or suspend time), 0: unknown
+    Seconds suspended_before = 0;  // how long it was suspended in all, but for a suspension that lasts
+    Seconds submitted = 0;         // 0: unknown. A run that starts later than a known one of its key, and was
+                                   // submitted later, is of another job: Slurm has started its ids over
+};
+
+// A run, or a part of one between two resizes, as the accounting database has it (U10).
+struct PastRun {
+    std::uint32_t job_id = 0;
+    AssocId assoc = 0;  // counts if it is of this account and user
+    std::string_view account;
+    std::string_view user;
+    std::string_view partition;  // of the job
+    RunClass run_class = RunClass::kAllocated;
+    Rate rate = 0;
+    Seconds start = 0;
+    Seconds end = 0;
+    Seconds suspended = 0;  // nobody knows when: it is taken to have been at the end
+    Seconds contract = 0;
+    bool refunded = false;
+    bool resized = false;  // it ended by a resize, and so goes on
 };
 
 // From this instant on a run is like this.
@@ -55,6 +76,7 @@ struct RunStep {
     Seconds at = 0;
     Rate rate = 0;
     bool suspended = false;
+    bool operator==(const RunStep&) const = default;
 };
 
 // What the ledger knows of a run. One cache line.
@@ -63,14 +85,17 @@ struct alignas(64) Run {
     OwnerIndex owner = 0;        // Ledger::owner
     std::uint32_t contract = 0;  // seconds
     Seconds start = 0;
-    Seconds until = 0;                                 // its end, or while it runs when it was last seen
+    Seconds until = 0;                                 // its end, or while it runs when it was last seen or told of
     Rate rate = 0;                                     // from its start on
     std::unique_ptr<std::vector<RunStep>> steps = {};  // what changed after the start, by time; mostly none
     RunClass run_class = RunClass::kAllocated;
-    bool refunded = false;
-    bool ended = false;
+    bool refunded : 1 = false;
+    bool ended : 1 = false;
+    bool gone : 1 = false;     // ended because it was missing from a scan; only the database may have told its end
+    bool resized : 1 = false;  // a past run that ended by a resize
 
     // The ledger's own.
+    bool beside : 1 = false;            // there may be past runs of its job that are parts of it
     bool expiring = false;              // listed among those that have ended
     std::uint8_t scan = 0;              // the last scan that saw it
     bool used = false;                  // is a run at all
@@ -87,6 +112,41 @@ struct Owner {
     bool exists = false;     // in the tree last set
     OwnerIndex heir = 0;     // the nearest that exists, from itself upwards (U8)
     NodeIndex node = kRoot;  // where its usage is shown in the tree last set
+};
+
+// Restart counts from here on are not Slurm's: of past runs, of which nobody tells the count,
+inline constexpr std::uint32_t kPastRestarts = std::uint32_t{1} << 31;
+// and of runs that were seen, and whose key has gone to another job.
+inline constexpr std::uint32_t kRetiredRestarts = std::uint32_t{3} << 30;
+
+// A ledger to be kept over the process's end.
+struct SavedOwner {
+    std::string account;
+    std::string user;
+    std::string partition;
+    OwnerIndex parent = 0;
+    bool operator==(const SavedOwner&) const = default;
+};
+struct SavedRun {
+    RunKey key = {};
+    OwnerIndex owner = 0;  // index into LedgerImage::owners
+    RunClass run_class = RunClass::kAllocated;
+    bool refunded = false;
+    bool ended = false;
+    bool gone = false;
+    bool resized = false;
+    std::uint32_t contract = 0;
+    Seconds start = 0;
+    Seconds until = 0;
+    Rate rate = 0;
+    std::vector<RunStep> steps = {};
+    bool operator==(const SavedRun&) const = default;
+};
+struct LedgerImage {
+    Seconds now = 0;
+    std::vector<SavedOwner> owners = {};  // the first is nobody
+    std::vector<SavedRun> runs = {};      // by key
+    bool operator==(const LedgerImage&) const = default;
 };
 
 // What a node of the tree has, itself and below it.
@@ -112,9 +172,23 @@ class RunTable {
 
     Slot find(RunKey key) const;  // kNone where there is none
     Slot insert(RunKey key);      // precondition: there is none
-    void erase(Slot slot);
+    void erase(Slot slot);        // take_out() and release()
+    void take_out(Slot slot);     // its run is no more, but the slot is not used again before
+    void release(Slot slot);      // this
     std::size_t size() const { return size_; }
     Slot slots() const { return slots_; }  // used or not
+
+    // Calls visit(slot) for the runs of one job. It may take out the run that it is called for.
+    template <typename Visit>
+    void for_each_of(std::uint32_t job_id, Visit visit) const {
+        if (buckets_.empty()) return;
+        Slot slot = buckets_[job_id & (buckets_.size() - 1)];
+        while (slot != kNone) {
+            const Slot next = (*this)[slot].next;
+            if ((*this)[slot].key.job_id == job_id) visit(slot);
+            slot = next;
+        }
+    }
 
     Run& operator[](Slot slot) { return chunks_[slot / kChunk][slot % kChunk]; }
     const Run& operator[](Slot slot) const { return chunks_[slot / kChunk][slot % kChunk]; }
@@ -171,6 +245,19 @@ class Ledger {
     void begin_scan(Seconds now);
     void end_scan();
 
+    // A run from the accounting database (U10), any number of times. What was seen of a run
+    // while it was there goes before it: of such runs it only tells the rate before a resize, the owner
+    // if no view has, and the end and refund of those that have gone. True if it has changed what is known.
+    bool observe_past(const PastRun& past);
+
+    // What is known of a run; nothing where it is unknown or forgotten.
+    const Run* find(RunKey key) const;
+
+    // All that has to be kept, and the ledger that had it, at another now, be it earlier than that
+    // of the image, and over another window. Precondition: owners are within range.
+    LedgerImage image() const;
+    Ledger(Seconds window, const LedgerImage& image, Seconds now);
+
     // Moves now, and with it the window; an earlier one than before has no effect.
     // Runs are forgotten once they have left the window.
     void advance(Seconds now);
@@ -200,12 +287,43 @@ class Ledger {
     }
 
     const Owner& owner(OwnerIndex index) const { return owners_[index]; }
+    std::size_t owner_count() const { return owners_.size(); }
 
    private:
     OwnerIndex intern(const Association& association);
     OwnerIndex heir(OwnerIndex index) const;
+    // What past runs tell of the run that they were parts of.
+    struct PastParts {
+        struct Part {
+            Seconds from = 0;
+            Seconds to = 0;
+            Rate rate = 0;
+        };
+        std::vector<Part> resized = {};
+        OwnerIndex owner = 0;
+    };
 
+    OwnerIndex owner_of(const PastRun& past);
+    OwnerIndex owner_of(const RunView& view, const Run& run, const PastParts& past) const;
+
+    void observe_new(const RunView& view);
+    PastParts take_past(const RunView& view);
+    static void take_up_parts(Run& run, const PastParts& parts);
     void take_up(Run& run, const RunView& view, OwnerIndex owner) const;
+    void take_up_resume(Run& run, const RunView& view) const;
+    void retire(Slot slot);
+    RunKey free_key(std::uint32_t job_id, std::uint32_t first) const;
+
+    Slot seen_at(std::uint32_t job_id, Seconds start, Seconds end) const;
+    Slot find_past(std::uint32_t job_id, Seconds start) const;
+    bool correct(Slot slot, const PastRun& past, Seconds start, Seconds end);
+    bool take_up_past(const PastRun& past, Seconds start, Seconds end);
+    void mark_beside(std::uint32_t job_id);
+    void cut_front(Slot slot, Seconds start);
+    bool replace(Slot slot, Run next);
+    void drop(Slot slot);
+    void restore(const SavedRun& saved, OwnerIndex owner);
+
     void close(Slot slot);
     void file(Slot slot);
     void forget_runs();

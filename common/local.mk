@@ -18,6 +18,8 @@ common_libbudget_policy_la_SOURCES = \
 	common/parameters.h \
 	common/queue.cc \
 	common/queue.h \
+	common/rebuild.cc \
+	common/rebuild.h \
 	common/result.h \
 	common/run_tag.cc \
 	common/run_tag.h \

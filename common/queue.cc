@@ -136,4 +136,16 @@ void FirstEligible::end_scan() {
     std::erase_if(jobs_, [&](const auto& job) { return job.second.scan != scan_; });
 }
 
+std::vector<std::pair<std::uint32_t, Seconds>> FirstEligible::image() const {
+    std::vector<std::pair<std::uint32_t, Seconds>> image;
+    for (const auto& [job_id, memory] : jobs_)
+        if (memory.since) image.emplace_back(job_id, *memory.since);
+    std::sort(image.begin(), image.end());
+    return image;
+}
+
+void FirstEligible::restore(std::span<const std::pair<std::uint32_t, Seconds>> image) {
+    for (const auto& [job_id, since] : image) jobs_.try_emplace(job_id, Memory{.since = since, .scan = scan_});
+}
+
 }  // namespace budget

@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "claim.h"
@@ -77,6 +78,11 @@ class FirstEligible {
     void end_scan();
 
     std::size_t size() const { return jobs_.size(); }
+
+    // Job ids and instants, by id, to be kept over the process's end; and taking them back, for
+    // jobs not seen yet.
+    std::vector<std::pair<std::uint32_t, Seconds>> image() const;
+    void restore(std::span<const std::pair<std::uint32_t, Seconds>> image);
 
    private:
     struct Memory {

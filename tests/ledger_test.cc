@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Tests of common/ledger.h: rules U1 to U9, first as tables of small scenes, then
-// against a model that paints every run second by second. Rates are in whole
+// Tests of common/ledger.h: rules U1 to U10, first as tables of small scenes, then
+// against models that paint every run second by second. Rates are in whole
 // GPUs, GPU time in GPU-seconds, unless said.
 
 #include "common/ledger.h"
@@ -29,7 +29,9 @@ using budget::kMinute;
 using budget::kRoot;
 using budget::kSharesParent;
 using budget::Ledger;
+using budget::LedgerImage;
 using budget::NodeUsage;
+using budget::PastRun;
 using budget::Rate;
 using budget::RunClass;
 using budget::RunView;
@@ -76,6 +78,20 @@ struct Scene {
         ledger.observe(view);
     }
 
+    // A row of the accounting database, of ann in account a and job 1 unless it says otherwise.
+    bool tell(PastRun past, Seconds gpus = 8) {
+        if (past.job_id == 0) past.job_id = 1;
+        if (past.account.empty()) past.account = "a", past.user = "ann";
+        past.rate = gpus * kGpu;
+        return ledger.observe_past(past);
+    }
+
+    // The process ends, and another one goes on from its state.
+    void restart(Seconds now, Seconds window = kWeek) {
+        ledger = Ledger(window, ledger.image(), now);
+        set_tree(associations);
+    }
+
     // One scan in which these runs are all there are.
     void scan(Seconds now, std::initializer_list<RunView> views) {
         ledger.begin_scan(now);
@@ -98,8 +114,15 @@ RunView run_of(Seconds start, Seconds end) {
     return {.start = start, .end = end};
 }
 
+PastRun row_of(Seconds start, Seconds end) {
+    return {.start = start, .end = end};
+}
+PastRun resized_row(Seconds start, Seconds end) {
+    return {.start = start, .end = end, .resized = true};
+}
+
 // Each scene leaves these GPU-seconds at account a.
-const struct {
+const struct PlayedScene {
     const char* why;
     void (*play)(Scene&);
     double allocated;
@@ -591,12 +614,295 @@ const struct {
      800, 0, 0, 8},
 };
 
+// What the accounting database tells, ids that start over, and suspensions that nobody has seen.
+const PlayedScene kPastScenes[] = {
+    {"U10: a row charges its time, once however often it is given",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         ck_assert_msg(s.tell(row_of(kT, kT + 100)), "something new");
+         ck_assert_msg(!s.tell(row_of(kT, kT + 100)), "nothing new");
+     },
+     800, 0, 0, 0},
+    {"U10: with a later end it charges up to that, and an earlier one is passed over",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell(row_of(kT, kT + 100));
+         s.tell(row_of(kT, kT + 200));
+         s.tell(row_of(kT, kT + 100));
+     },
+     1600, 0, 0, 0},
+    {"U10: no time at all is no run",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell(row_of(kT, kT));
+         s.tell(row_of(kT + 100, kT));
+         ck_assert_msg(s.ledger.run_count() == 0, "nothing is kept");
+     },
+     0, 0, 0, 0},
+    {"U10: a row from before the window is passed over",
+     [](Scene& s) {
+         s.ledger.advance(kT + kWeek);
+         ck_assert_msg(!s.tell(row_of(kT - 100, kT)) && s.ledger.run_count() == 0, "nothing is kept");
+         s.tell({.job_id = 2, .start = kT - 100, .end = kT + 1});
+     },
+     8, 0, 0, 0},
+    {"U10: each run of a requeued job counts, the latest row first",
+     [](Scene& s) {
+         s.ledger.advance(kT + 1000);
+         for (Seconds start = 900; start >= 0; start -= 100) s.tell(row_of(kT + start, kT + start + 100));
+         ck_assert_msg(s.ledger.run_count() == 10, "each is a run of its own");
+     },
+     8000, 0, 0, 0},
+    {"U9, U10: given again with another class its time moves over",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell(row_of(kT, kT + 100));
+         s.tell({.run_class = RunClass::kUnallocated, .start = kT, .end = kT + 100});
+     },
+     0, 800, 0, 0},
+    {"U10: and with another owner as well",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell(row_of(kT, kT + 100));
+         s.tell({.account = "c", .user = "", .start = kT, .end = kT + 100});
+         ck_assert_msg(s.used("c") == 800, "charged to the other");
+     },
+     0, 0, 0, 0},
+    {"U7, U10: a refunded row is not charged",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell(row_of(kT, kT + 100));
+         s.tell({.start = kT, .end = kT + 100, .refunded = true});
+     },
+     0, 0, 0, 0},
+    {"U6, U10: what it was suspended is not charged, and no more than it ran",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.tell({.start = kT, .end = kT + 100, .suspended = 40});
+         s.tell({.job_id = 2, .start = kT, .end = kT + 100, .suspended = 4000});
+     },
+     480, 0, 0, 0},
+    {"U10: garbage in a row is taken to be at the limit",
+     [](Scene& s) {
+         s.ledger.advance(100);
+         s.tell({.start = -1000, .end = 50, .suspended = -7, .contract = -1});
+     },
+     400, 0, 0, 0},
+    {"U10: of a seen run a row tells nothing, neither end nor class nor owner nor rate",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show(run_of(kT, kT + 100));
+         ck_assert_msg(!s.tell({.account = "c", .run_class = RunClass::kUnallocated, .start = kT, .end = kT + 300}, 2),
+                       "nothing changes");
+     },
+     800, 0, 0, 0},
+    {"U10: but whose it is, if no view knew",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.assoc = 77, .start = kT, .end = kT + 100});
+         s.tell(row_of(kT, kT + 100));
+     },
+     800, 0, 0, 0},
+    {"U7, U10: one that has gone was broken by the cluster",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 100, {});
+         s.tell({.start = kT, .end = kT + 50, .refunded = true});
+     },
+     0, 0, 0, 0},
+    {"U10: one that has gone ended before it was last seen, or at once",
+     [](Scene& s) {
+         s.scan(kT + 100, {run_from(kT), {.key = {.job_id = 2}, .start = kT}});
+         s.scan(kT + 200, {});
+         ck_assert_msg(s.used("a") == 1600, "when last seen");
+         s.tell(row_of(kT, kT + 50));
+         s.tell({.job_id = 2, .start = kT, .end = kT});
+     },
+     400, 0, 0, 0},
+    {"U10: the same after a restart, before the first scan",
+     [](Scene& s) {
+         s.scan(kT + 100, {run_from(kT), {.key = {.job_id = 2}, .start = kT}});
+         s.restart(kT + 200);
+         s.tell(row_of(kT, kT + 50));
+         s.tell({.job_id = 2, .start = kT, .end = kT + 100, .refunded = true});
+         s.scan(kT + 200, {});
+     },
+     400, 0, 0, 0},
+    {"U10: one that goes on after its row is on",
+     [](Scene& s) {
+         s.scan(kT + 100, {run_from(kT)});
+         s.tell(row_of(kT, kT + 50));
+         s.scan(kT + 200, {run_from(kT)});
+         s.scan(kT + 300, {});
+     },
+     1600, 0, 0, 0},
+    {"U4, U10: a job that has been resized is committed at its rate now",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         s.tell(resized_row(kT, kT + 100), 16);
+         s.show({.start = kT, .contract = 1000, .changed = kT + 100});
+     },
+     1600 + 800, 0, 8 * 800, 8},
+    {"U10: the first of three parts lies before the window",
+     [](Scene& s) {
+         s.ledger.advance(kT + kWeek);
+         s.tell(resized_row(kT - 200, kT - 100), 32);
+         s.tell(resized_row(kT - 100, kT + 100), 16);
+         s.show({.start = kT - 200, .end = kT + 200, .changed = kT + 100}, 4);
+     },
+     1600 + 400, 0, 0, 0},
+    {"U2: a job under the id and count of one that has ended is another one",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 100, {run_of(kT, kT + 100)});
+         s.scan(kT + 200, {run_from(kT + 150)});
+         ck_assert_msg(s.ledger.run_count() == 2, "both are known");
+         s.scan(kT + 300, {run_from(kT + 150)});
+     },
+     800 + 1200, 0, 0, 8},
+    {"U2: nor is it the one that was on, if it was submitted after that started",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 100, {run_from(kT)});
+         s.scan(kT + 200, {{.start = kT + 150, .submitted = kT + 140}});
+         s.scan(kT + 200, {{.start = kT + 150, .submitted = kT + 140}});
+     },
+     800 + 400, 0, 0, 8},
+    {"U2: even if that seemed to be on when the other one started",
+     [](Scene& s) {
+         s.scan(kT + 200, {run_from(kT)});
+         s.scan(kT + 200, {{.start = kT + 150, .submitted = kT + 140}});
+     },
+     1600 + 400, 0, 0, 8},
+    {"U2: and a third one, and the rows of all of them",
+     [](Scene& s) {
+         s.scan(kT, {run_from(kT)});
+         s.scan(kT + 100, {{.start = kT + 50, .submitted = kT + 50}});
+         s.scan(kT + 200, {{.start = kT + 150, .submitted = kT + 150}});
+         s.tell(row_of(kT, kT + 40));
+         s.tell(row_of(kT + 50, kT + 120));
+         s.scan(kT + 300, {});
+         s.tell(row_of(kT + 150, kT + 250));
+         ck_assert_msg(s.ledger.run_count() == 3, "each is known once");
+     },
+     320 + 560 + 800, 0, 0, 0},
+    {"U2: a start moved by a power-up is of the same job, which was submitted before",
+     [](Scene& s) {
+         s.scan(kT, {{.start = kT, .submitted = kT - 10}});
+         s.scan(kT + 100, {{.start = kT + 80, .submitted = kT - 10}});
+         ck_assert_msg(s.ledger.run_count() == 1, "one run");
+     },
+     160, 0, 0, 8},
+    {"U2: a submit time that is rewritten makes no other job of a run that started when it did",
+     [](Scene& s) {
+         s.scan(kT, {{.start = kT, .submitted = kT - 10}});
+         s.scan(kT + 100, {{.start = kT, .end = kT + 90, .submitted = kT + 90}});
+         ck_assert_msg(s.ledger.run_count() == 1, "one run");
+     },
+     720, 0, 0, 0},
+    {"U6: a suspension that nobody saw, of a new run",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i) s.show({.start = kT, .contract = 500, .changed = kT + 150, .suspended_before = 40});
+     },
+     8 * 160, 0, 8 * 340, 8},
+    {"U6: of a known one",
+     [](Scene& s) {
+         s.ledger.advance(kT + 10);
+         s.show({.start = kT, .contract = 500});
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i) s.show({.start = kT, .contract = 500, .suspended_before = 40});
+     },
+     8 * 160, 0, 8 * 340, 8},
+    {"U6: of a new one that is suspended once more",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i)
+             s.show({.start = kT, .contract = 500, .suspended = true, .changed = kT + 150, .suspended_before = 40});
+     },
+     8 * 110, 0, 8 * 390, 0},
+    {"U6: of a known one that was suspended, and is so once more",
+     [](Scene& s) {
+         s.ledger.advance(kT + 50);
+         s.show({.start = kT, .suspended = true, .changed = kT + 50});
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i)
+             s.show({.start = kT, .suspended = true, .changed = kT + 150, .suspended_before = 40});
+     },
+     8 * 110, 0, 0, 0},
+    {"U6: a resume that is seen adds nothing to what the sum tells",
+     [](Scene& s) {
+         s.ledger.advance(kT + 50);
+         s.show({.start = kT, .suspended = true, .changed = kT + 50});
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i) s.show({.start = kT, .changed = kT + 90, .suspended_before = 40});
+     },
+     8 * 160, 0, 0, 8},
+    {"U6: a resume at an unknown instant was when the sum tells",
+     [](Scene& s) {
+         s.ledger.advance(kT + 50);
+         s.show({.start = kT, .suspended = true, .changed = kT + 50});
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i) s.show({.start = kT, .suspended_before = 40});
+     },
+     8 * 160, 0, 0, 8},
+    {"U6: an unseen suspension and then a seen one",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .changed = kT + 80, .suspended_before = 30});
+         s.ledger.advance(kT + 150);
+         s.show({.start = kT, .suspended = true, .changed = kT + 120, .suspended_before = 30});
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .changed = kT + 160, .suspended_before = 70});
+         s.ledger.advance(kT + 300);
+         s.show({.start = kT, .end = kT + 300, .changed = kT + 160, .suspended_before = 70});
+     },
+     8 * 230, 0, 0, 0},
+    {"U6: more than it has run leaves nothing",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         for (int i = 0; i < 3; ++i) s.show({.start = kT, .changed = kT + 150, .suspended_before = 4000});
+     },
+     8 * 50, 0, 0, 8},
+    {"U6: a suspended job ends when it was suspended, and Slurm's sum has what came after",
+     [](Scene& s) {
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .suspended = true, .changed = kT + 60});
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .end = kT + 60, .changed = kT + 60, .suspended_before = 90});
+         s.show({.key = {.job_id = 2}, .start = kT, .end = kT + 60, .changed = kT + 60, .suspended_before = 90});
+     },
+     8 * 120, 0, 0, 0},
+    {"U6, U10: rates before a resize, and a suspension that nobody saw",
+     [](Scene& s) {
+         s.ledger.advance(kT + 200);
+         s.show({.start = kT, .changed = kT + 100, .suspended_before = 40});
+         s.tell(resized_row(kT, kT + 50), 16);
+     },
+     16 * 50 + 8 * 110, 0, 0, 8},
+    {"a restart: the run goes on, the rest of its contract too",
+     [](Scene& s) {
+         s.scan(kT, {{.start = kT, .contract = 1000}});
+         s.restart(kT + 100);
+         s.scan(kT + 200, {{.start = kT, .contract = 1000}});
+     },
+     1600, 0, 6400, 8},
+    {"US-16: a restart under a clock that is behind",
+     [](Scene& s) {
+         s.scan(kT + 300, {{.start = kT, .suspended = true, .changed = kT + 250, .suspended_before = 50}});
+         s.restart(kT + 210);
+         s.scan(kT + 210, {{.start = kT, .suspended = true, .changed = kT + 250, .suspended_before = 50}});
+         s.scan(kT + 220, {{.start = kT, .suspended_before = 50}});
+         s.scan(kT + 400, {{.start = kT, .end = kT + 400, .suspended_before = 200}});
+     },
+     8 * 200, 0, 0, 0},
+};
+
 void expect(const char* why, const char* what, double is, double should) {
     ck_assert_msg(is > should - 1e-6 && is < should + 1e-6, "%s: %s is %.3f, should be %.3f", why, what, is, should);
 }
 
-START_TEST(scenes) {
-    const auto& row = kScenes[_i];
+void play(const PlayedScene& row) {
     Scene scene;
     row.play(scene);
     const NodeUsage& usage = scene.at("a");
@@ -604,6 +910,115 @@ START_TEST(scenes) {
     expect(row.why, "unallocated", budget::gpu_seconds(usage.unallocated.box), row.unallocated);
     expect(row.why, "commitment", budget::gpu_seconds(usage.commitment), row.commitment);
     expect(row.why, "running", budget::gpu_seconds(usage.allocated.running), row.running);
+}
+
+START_TEST(scenes) {
+    play(kScenes[_i]);
+}
+END_TEST
+
+START_TEST(past_scenes) {
+    play(kPastScenes[_i]);
+}
+END_TEST
+
+// Scans, and rows that may come at any time once they have ended: all is the same in the end.
+struct Scan {
+    Seconds now;
+    std::vector<RunView> views;
+};
+struct Row {
+    PastRun past;
+    Seconds gpus;
+};
+const struct {
+    const char* why;
+    std::vector<Scan> scans;
+    std::vector<Row> rows;
+    double used;
+} kAnyOrder[] = {
+    {"requeued runs, disjoint", {}, {{row_of(10, 20), 8}, {row_of(20, 30), 8}, {row_of(50, 60), 4}}, 200},
+    {"rows that overlap charge each second once",
+     {},
+     {{row_of(10, 30), 8}, {row_of(20, 40), 8}, {row_of(15, 25), 8}},
+     240},
+    {"the earlier one goes first", {}, {{row_of(10, 30), 8}, {row_of(20, 40), 4}}, 200},
+    {"twins with one start: the longer one", {}, {{row_of(10, 30), 8}, {row_of(10, 40), 4}, {row_of(10, 20), 2}}, 120},
+    {"U2: the seen run goes before its row", {{100, {run_of(10, 40)}}}, {{row_of(10, 60), 4}}, 240},
+    {"U2: a seen run, and rows of others before and after it",
+     {{100, {run_of(30, 40)}}},
+     {{row_of(10, 30), 4}, {row_of(40, 50), 2}, {row_of(30, 40), 1}},
+     80 + 80 + 20},
+    {"a job that is on has been resized",
+     {{100, {{.start = 10, .changed = 50}}}},
+     {{resized_row(10, 50), 16}},
+     640 + 400},
+    {"a job that has been resized twice has ended",
+     {{100, {{.start = 10, .end = 90, .changed = 70}}}},
+     {{resized_row(10, 50), 16}, {resized_row(50, 70), 2}, {row_of(70, 90), 8}},
+     640 + 40 + 160},
+    {"a resized job that nobody has seen",
+     {},
+     {{resized_row(10, 50), 16}, {resized_row(50, 70), 2}, {row_of(70, 90), 8}},
+     640 + 40 + 160},
+    {"one that was seen before its first resize, and then only in rows",
+     {{30, {{.start = 10}}}, {100, {}}},
+     {{resized_row(10, 50), 8}, {resized_row(50, 70), 2}, {row_of(70, 90), 4}},
+     320 + 40 + 80},
+    {"one that was seen before two resizes and after them",
+     {{30, {{.start = 10}}}, {60, {}}, {100, {{.start = 10, .changed = 70}}}},
+     {{resized_row(10, 50), 8}, {resized_row(50, 70), 2}},
+     320 + 40 + 240},
+    {"one that has gone ended later than it was seen",
+     {{30, {run_from(10)}}, {100, {}}},
+     {{row_of(10, 60), 8}},
+     400},
+    {"after one that has gone came others",
+     {{30, {run_from(10)}}, {100, {}}},
+     {{row_of(10, 40), 8}, {row_of(40, 50), 8}, {row_of(60, 70), 4}},
+     240 + 80 + 40},
+    {"one that was there again: what was seen goes before rows",
+     {{30, {run_from(10)}}, {60, {}}, {90, {run_from(10)}}},
+     {{row_of(10, 40), 8}, {row_of(50, 60), 8}},
+     720},
+    {"U6: its suspension was seen", {{100, {{.start = 10, .end = 90, .changed = 50, .suspended_before = 20}}}},
+     {{{.start = 10, .end = 90, .suspended = 20}, 8}},
+     480},
+};
+
+// Plays the scans with row k told before the scan places[k]; rows at one place in their order.
+void play_in_order(std::size_t which, const std::vector<std::size_t>& order, const std::vector<std::size_t>& places) {
+    const auto& row = kAnyOrder[which];
+    for (const int repeats : {1, 3}) {
+        Scene scene(1000);
+        for (std::size_t i = 0; i <= row.scans.size(); ++i) {
+            if (i == row.scans.size()) scene.ledger.advance(100);
+            for (int n = 0; n < repeats; ++n)
+                for (const std::size_t k : order)
+                    if (places[k] == i) scene.tell(row.rows[k].past, row.rows[k].gpus);
+            if (i == row.scans.size()) break;
+            scene.ledger.begin_scan(row.scans[i].now);
+            for (const RunView& view : row.scans[i].views) scene.show(view);
+            scene.ledger.end_scan();
+        }
+        expect(row.why, repeats == 1 ? "used" : "used, each row three times", scene.used("a"), row.used);
+    }
+}
+
+START_TEST(any_order) {
+    const auto& row = kAnyOrder[_i];
+    std::vector<std::size_t> order(row.rows.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    do {
+        std::vector<std::size_t> places(order.size());
+        for (std::size_t k = 0; k < places.size();) {
+            bool possible = true;
+            for (std::size_t i = 0; i < places.size(); ++i)
+                possible &= places[i] == row.scans.size() || row.rows[i].past.end <= row.scans[places[i]].now;
+            if (possible) play_in_order(static_cast<std::size_t>(_i), order, places);
+            for (k = 0; k < places.size() && ++places[k] > row.scans.size(); ++k) places[k] = 0;
+        }
+    } while (std::next_permutation(order.begin(), order.end()));
 }
 END_TEST
 
@@ -860,6 +1275,80 @@ START_TEST(own_usage) {
 }
 END_TEST
 
+// Whom a row is charged to, by its association's id and names.
+const struct {
+    const char* why;
+    PastRun past;
+    const char* account;  // where it is shown
+    const char* user;     // whose it is
+    const char* partition = "";
+} kOwners[] = {
+    {"by id", {.assoc = kAnn, .account = "a", .user = "ann"}, "a", "ann"},
+    {"by name, as the id is another's by now", {.assoc = kBob, .account = "a", .user = "ann"}, "a", "ann"},
+    {"by name, as the id is unknown", {.assoc = 99, .account = "c", .user = ""}, "c", ""},
+    {"U8: a deleted user of an account that is there", {.assoc = 99, .account = "a", .user = "zoe"}, "a", "zoe"},
+    {"U8: a deleted account", {.assoc = 99, .account = "old", .user = "zoe"}, "root", "zoe"},
+    {"of nobody", {.assoc = kAnn}, "root", ""},
+    {"bound to a partition, by id", {.assoc = 40, .account = "b", .user = "eve", .partition = "x"}, "b", "eve", "fast"},
+    {"bound to a partition, by name", {.account = "b", .user = "eve", .partition = "fast"}, "b", "eve", "fast"},
+    {"U8: bound to a partition and deleted, beside one that is not: the account's, until there is such a one",
+     {.assoc = 99, .account = "a", .user = "ann", .partition = "fast"},
+     "a",
+     "ann",
+     "fast"},
+    {"in a partition, of a deleted user",
+     {.assoc = 99, .account = "a", .user = "zoe", .partition = "fast"},
+     "a",
+     "zoe"},
+    {"in a partition, by name without an id", {.account = "a", .user = "ann", .partition = "fast"}, "a", "ann"},
+    {"in another partition", {.account = "b", .user = "ann", .partition = "fast"}, "b", "ann"},
+};
+
+START_TEST(past_owner) {
+    const auto& row = kOwners[_i];
+    Scene scene;
+    auto list = small_tree();
+    list.push_back({.id = 40, .parent_id = kB, .account = "b", .user = "eve", .partition = "fast", .shares = 1});
+    scene.set_tree(list);
+    scene.ledger.advance(kT + 100);
+    PastRun past = row.past;
+    past.job_id = 1, past.rate = kGpu, past.start = kT, past.end = kT + 100;
+    scene.ledger.observe_past(past);
+    scene.ledger.for_each_run([&](const budget::Run& run) {
+        ck_assert_str_eq(scene.ledger.owner(run.owner).user.c_str(), row.user);
+        ck_assert_str_eq(scene.ledger.owner(run.owner).partition.c_str(), row.partition);
+    });
+    for (const char* account : {"a", "b", "c"})
+        expect(row.why, account, scene.used(account), std::string(account) == row.account ? 100 : 0);
+    expect(row.why, "root", scene.used("root"), 100);
+    check_own_usage(scene, row.why);
+    list.push_back({.id = 20, .parent_id = 5, .account = "old"});
+    scene.set_tree(list);
+    expect("U8: an account created again gets its own", row.why, scene.used("old"), row.past.account == "old" ? 100 : 0);
+}
+END_TEST
+
+START_TEST(restored_owners) {
+    Scene scene;
+    scene.ledger.advance(kT + 100);
+    scene.show({.start = kT});
+    scene.set_tree(without(small_tree(), {kAnn, kBob}));
+    scene.set_tree(without(small_tree(), {kA, kAnn, kBob}));
+    const LedgerImage image = scene.ledger.image();
+    scene.ledger = Ledger(kWeek, image, kT + 100);
+    ck_assert_msg(scene.ledger.image() == image, "the image of the restored one is the same");
+    ck_assert_msg(budget::gpu_seconds(scene.ledger.node_usage()[kRoot].allocated.box) == 800, "without a tree: the root's");
+    scene.show({.start = kT});
+    ck_assert_msg(scene.ledger.image() == image, "an id that is unknown yet moves nothing");
+    scene.set_tree(scene.associations);
+    ck_assert_msg(scene.used("p1") == 800, "U8: of a deleted account, in its parent");
+    auto list = without(small_tree(), {kA, kAnn, kBob});
+    list.push_back({.id = 20, .parent_id = 5, .account = "a"});
+    scene.set_tree(list);
+    ck_assert_msg(scene.used("p1") == 0 && scene.used("a") == 800, "U8: back by name");
+}
+END_TEST
+
 // A run painted second by second, as it truly is; what the ledger is shown of it are views.
 class PaintedRun {
    public:
@@ -1049,6 +1538,187 @@ class Life {
     std::uint32_t ids_ = 0;
 };
 
+// Jobs with several runs of several parts, under a controller that is away at times, and a database
+// whose rows come late, in any order and again. Once all have come, usage is as it truly was.
+class Told {
+   public:
+    explicit Told(unsigned seed) : random_(seed), window_(up_to(1) == 0 ? 2000 : 300), one_(window_), other_(window_) {
+        for (std::uint32_t job = 1; job <= 8; ++job) make_job(job);
+    }
+
+    void play() {
+        for (Seconds now = 1; now < kEnd; now += 1 + up_to(3)) {
+            one_.ledger.advance(now);
+            other_.ledger.advance(now);
+            if (up_to(up_ ? 60 : 20) == 0) {
+                up_ = !up_;
+                one_.restart(now, window_);
+            }
+            if (up_) scan(now);
+            for (const Part& part : parts_)
+                if (part.end <= now && up_to(30) == 0) tell(part);
+            check_same();
+        }
+        std::shuffle(parts_.begin(), parts_.end(), random_);
+        for (Scene* scene : {&one_, &other_}) {  // those that were on last are seen to have ended
+            scene->ledger.begin_scan(kEnd);
+            scene->ledger.end_scan();
+        }
+        for (const Part& part : parts_) tell(part);
+        check_same();
+        check_truth();
+        for (Scene* scene : {&one_, &other_}) {
+            ck_assert_msg(scene->ledger.run_count() <= parts_.size(), "no run twice");
+            scene->ledger.advance(kEnd + 2 * window_ + 1);
+            ck_assert_msg(scene->ledger.run_count() == 0 && scene->used("root") == 0, "nothing is left");
+        }
+    }
+
+   private:
+    static constexpr Seconds kEnd = 900;
+    struct Part {
+        budget::RunKey key;
+        Seconds run_start, start, end;
+        Seconds gpus;
+        bool resized;
+        AssocId assoc;
+        RunClass run_class;
+    };
+
+    Seconds up_to(Seconds n) { return static_cast<Seconds>(random_() % static_cast<unsigned>(n + 1)); }
+
+    void make_job(std::uint32_t job) {
+        Part part{.key = {.job_id = job}, .assoc = up_to(1) == 0 ? kAnn : kC};
+        part.run_class = up_to(3) == 0 ? RunClass::kUnallocated : RunClass::kAllocated;
+        for (Seconds at = 1 + up_to(200); at < kEnd - 150; at += up_to(1) * up_to(60), ++part.key.restart_count) {
+            part.run_start = at;
+            for (Seconds left = up_to(2); left >= 0; --left) {
+                part.start = at;
+                part.end = at += 1 + up_to(50);
+                part.gpus = 1 + up_to(8);
+                part.resized = left > 0;
+                parts_.push_back(part);
+            }
+        }
+    }
+
+    // Shows what runs, and what has just ended for as long as the record is there.
+    void scan(Seconds now) {
+        one_.ledger.begin_scan(now);
+        other_.ledger.begin_scan(now);
+        for (const Part& part : parts_) {
+            const bool on = part.start <= now && now < part.end;
+            if (!on && (part.resized || part.end > now || part.end < now - 30 || part.key.job_id % 2 == 0)) continue;
+            RunView view{.key = part.key, .assoc = part.assoc, .run_class = part.run_class, .start = part.run_start};
+            if (part.start > part.run_start) view.changed = part.start;
+            if (!on) view.end = part.end;
+            one_.show(view, part.gpus);
+            other_.show(view, part.gpus);
+        }
+        one_.ledger.end_scan();
+        other_.ledger.end_scan();
+    }
+
+    void tell(const Part& part) {
+        PastRun past{.job_id = part.key.job_id, .assoc = part.assoc, .run_class = part.run_class};
+        past.account = part.assoc == kC ? "c" : "a";
+        past.user = part.assoc == kC ? "" : "ann";
+        past.start = part.start;
+        past.end = part.end;
+        past.resized = part.resized;
+        one_.tell(past, part.gpus);
+        other_.tell(past, part.gpus);
+    }
+
+    // The one that was saved and restored, and the one that never was.
+    void check_same() {
+        for (std::size_t n = 0; n < one_.tree.nodes().size(); ++n) {
+            const NodeUsage& a = one_.ledger.node_usage()[n];
+            const NodeUsage& b = other_.ledger.node_usage()[n];
+            ck_assert_msg(a.allocated.box == b.allocated.box && a.allocated.tapered2 == b.allocated.tapered2 &&
+                              a.allocated.running == b.allocated.running && a.unallocated.box == b.unallocated.box &&
+                              a.unallocated.tapered2 == b.unallocated.tapered2 && a.commitment == b.commitment,
+                          "node %zu at %ld", n, static_cast<long>(one_.ledger.now()));
+        }
+        if (up_to(19) > 0) return;
+        const LedgerImage image = one_.ledger.image();
+        ck_assert_msg(image == Ledger(window_, image, image.now).image(), "saved, restored and saved again");
+    }
+
+    void check_truth() {
+        for (const AssocId assoc : {kAnn, kC}) {
+            Wide used[2] = {0, 0};
+            for (const Part& part : parts_) {
+                const Seconds from = std::max(part.start, one_.ledger.now() - window_);
+                if (part.assoc == assoc && from < part.end)
+                    used[part.run_class == RunClass::kAllocated] += Wide{part.gpus * kGpu} * (part.end - from);
+            }
+            const NodeUsage& is = one_.at(assoc == kC ? "c" : "a");
+            expect("U10", "allocated", budget::gpu_seconds(is.allocated.box), budget::gpu_seconds(used[1]));
+            expect("U10", "unallocated", budget::gpu_seconds(is.unallocated.box), budget::gpu_seconds(used[0]));
+        }
+    }
+
+    std::mt19937 random_;
+    Seconds window_;
+    Scene one_;
+    Scene other_;
+    std::vector<Part> parts_;
+    bool up_ = true;
+};
+
+START_TEST(as_told) {
+    Told(static_cast<unsigned>(_i)).play();
+}
+END_TEST
+
+// Nonsense in any order: the lists stay whole, nothing is negative, slots do not leak.
+START_TEST(any_nonsense) {
+    std::mt19937 random(static_cast<unsigned>(_i));
+    const auto up_to = [&](Seconds n) { return static_cast<Seconds>(random() % static_cast<unsigned>(n + 1)); };
+    Scene scene(50);
+    Seconds now = 100;
+    for (int i = rounds(5000); i > 0; --i) {
+        const Seconds start = now - up_to(60), end = start + up_to(40);
+        RunView view{.key = {.job_id = static_cast<std::uint32_t>(1 + up_to(4)),
+                             .restart_count = static_cast<std::uint32_t>(up_to(2))}};
+        view.assoc = static_cast<AssocId>(up_to(9));
+        view.start = start;
+        if (up_to(1) == 0) view.end = end;
+        view.contract = up_to(50);
+        view.suspended = !view.end && up_to(3) == 0;
+        view.refunded = up_to(9) == 0;
+        view.changed = up_to(2) == 0 ? start + up_to(60) : 0;
+        view.suspended_before = up_to(2) == 0 ? up_to(40) : 0;
+        view.submitted = up_to(1) == 0 ? start - up_to(30) : 0;
+        if (up_to(9) == 0) scene.ledger.begin_scan(now += up_to(3));
+        if (up_to(1) == 0) scene.show(view, up_to(9));
+        PastRun past{.job_id = view.key.job_id, .start = start, .end = end, .suspended = up_to(9)};
+        past.resized = up_to(2) == 0;
+        if (up_to(1) == 0) scene.tell(past, up_to(9));
+        if (up_to(19) == 0) scene.ledger.end_scan();
+        if (up_to(99) == 0) scene.restart(now - up_to(20), 40 + up_to(20));
+        for (const NodeUsage& usage : scene.ledger.node_usage())
+            ck_assert_msg(usage.allocated.box >= 0 && usage.allocated.tapered2 >= 0 && usage.allocated.running >= 0 &&
+                              usage.commitment >= 0,
+                          "never negative");
+        std::size_t count = 0;
+        scene.ledger.for_each_run([&](const budget::Run& run) {
+            ++count;
+            ck_assert_msg(scene.ledger.find(run.key) == &run, "found by its key");
+        });
+        ck_assert_msg(count == scene.ledger.run_count() && count < 400, "%zu runs", count);
+    }
+    const LedgerImage image = scene.ledger.image();
+    ck_assert_msg(Ledger(40, image, image.now).image().runs.size() <= image.runs.size(), "a shorter window has no more");
+    ck_assert_msg(Ledger(60, image, image.now).image() == image, "saved, restored and saved again");
+    scene.ledger.begin_scan(now);
+    scene.ledger.end_scan();
+    scene.ledger.advance(now + 1000);
+    ck_assert_msg(scene.ledger.run_count() == 0 && scene.used("root") == 0, "nothing is left");
+}
+END_TEST
+
 START_TEST(as_painted) {
     Life(static_cast<unsigned>(_i)).play();
 }
@@ -1061,6 +1731,12 @@ int main() {
     TCase* tcase = tcase_create("ledger");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, scenes, 0, std::ssize(kScenes));
+    tcase_add_loop_test(tcase, past_scenes, 0, std::ssize(kPastScenes));
+    tcase_add_loop_test(tcase, any_order, 0, std::ssize(kAnyOrder));
+    tcase_add_loop_test(tcase, past_owner, 0, std::ssize(kOwners));
+    tcase_add_test(tcase, restored_owners);
+    tcase_add_loop_test(tcase, as_told, 0, rounds(20));
+    tcase_add_loop_test(tcase, any_nonsense, 0, 4);
     tcase_add_loop_test(tcase, changes, 0, std::ssize(kChanges));
     tcase_add_test(tcase, absurd);
     tcase_add_test(tcase, forgotten);
@@ -1068,7 +1744,7 @@ int main() {
     tcase_add_test(tcase, other_window);
     tcase_add_test(tcase, unknown_association);
     tcase_add_test(tcase, own_usage);
-    tcase_add_loop_test(tcase, as_painted, 0, 60);
+    tcase_add_loop_test(tcase, as_painted, 0, rounds(60));
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

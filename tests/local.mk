@@ -26,6 +26,7 @@ UNIT_TESTS = \
 	tests/numbering_test \
 	tests/parameters_test \
 	tests/queue_test \
+	tests/rebuild_test \
 	tests/run_tag_test \
 	tests/shares_test \
 	tests/snapshot_test \

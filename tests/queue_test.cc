@@ -203,6 +203,27 @@ START_TEST(first_eligible_is_remembered) {
 }
 END_TEST
 
+START_TEST(first_eligible_outlives_the_process) {
+    FirstEligible memory;
+    memory.begin_scan();
+    memory.see(7, 100);
+    memory.see(9, std::nullopt);
+    memory.see(8, 50);
+    memory.end_scan();
+    const std::vector<std::pair<std::uint32_t, Seconds>> image = memory.image();
+    const std::vector<std::pair<std::uint32_t, Seconds>> wanted = {{7, 100}, {8, 50}};
+    ck_assert_msg(image == wanted, "by id, without those never eligible");
+
+    FirstEligible next;
+    next.restore(image);
+    next.begin_scan();
+    ck_assert_msg(next.see(7, 500) == 100, "Q3: remembered over a restart");
+    next.end_scan();
+    next.begin_scan();
+    ck_assert_msg(next.see(8, 500) == 500, "forgotten when it was gone in the first scan");
+}
+END_TEST
+
 Suite* queue_suite() {
     Suite* suite = suite_create("queue");
     TCase* tests = tcase_create("queue");
@@ -213,6 +234,7 @@ Suite* queue_suite() {
     tcase_add_test(tests, a_second_pass_changes_nothing);
     tcase_add_test(tests, bands_do_not_overlap);
     tcase_add_test(tests, first_eligible_is_remembered);
+    tcase_add_test(tests, first_eligible_outlives_the_process);
     suite_add_tcase(suite, tests);
     return suite;
 }
