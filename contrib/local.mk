@@ -4,4 +4,6 @@
 EXTRA_DIST += \
 	contrib/bootstrap \
 	contrib/check \
-	contrib/quickstart
+	contrib/compile-against \
+	contrib/quickstart \
+	contrib/sources.sh

@@ -8,4 +8,5 @@ dist_doc_DATA = \
 	docs/claims.md \
 	docs/decision-multifactor.md \
 	docs/design.md \
+	docs/state_format.md \
 	docs/usage.md

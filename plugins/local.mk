@@ -11,11 +11,20 @@ MODULE_LDFLAGS = -avoid-version -shared -Wl,-z,lazy
 # The engine may also lie beside the plugin, as in a private cluster's folder.
 BESIDE = -Wl,-rpath,'$$ORIGIN'
 
+# The state file; also for tests without the engine.
+noinst_LTLIBRARIES += plugins/libbudget_state.la
+plugins_libbudget_state_la_SOURCES = \
+	plugins/ledger_file.cc \
+	plugins/ledger_file.h
+plugins_libbudget_state_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS)
+plugins_libbudget_state_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden
+plugins_libbudget_state_la_LIBADD = $(ZLIB_LIBS)
+
 pkglib_LTLIBRARIES += libslurm_budget_engine.la
 libslurm_budget_engine_la_SOURCES = \
 	plugins/engine.cc \
 	plugins/engine.h
-libslurm_budget_engine_la_LIBADD = common/libbudget_policy.la
+libslurm_budget_engine_la_LIBADD = plugins/libbudget_state.la common/libbudget_policy.la
 libslurm_budget_engine_la_LDFLAGS = $(MODULE_LDFLAGS) \
 	-Wl,--version-script=$(top_srcdir)/plugins/engine.map
 EXTRA_libslurm_budget_engine_la_DEPENDENCIES = plugins/engine.map
@@ -65,8 +74,8 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/stock_tick.h \
 	plugins/slurm/tick.c \
 	plugins/slurm/tick.h
-priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
-priority_budget_la_LIBADD = libslurm_budget_engine.la -lm
+priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS) $(ZLIB_CFLAGS)
+priority_budget_la_LIBADD = libslurm_budget_engine.la $(ZLIB_LIBS) -lm
 priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
 	-Wl,--version-script=$(top_srcdir)/plugins/priority_budget.map
 EXTRA_priority_budget_la_DEPENDENCIES = \

@@ -22,6 +22,7 @@ UNIT_TESTS = \
 	tests/accounting_rows_test \
 	tests/claim_test \
 	tests/fair_tree_test \
+	tests/ledger_file_test \
 	tests/ledger_test \
 	tests/numbering_test \
 	tests/parameters_test \
@@ -36,6 +37,14 @@ UNIT_TESTS = \
 	tests/usage_window_test
 check_PROGRAMS += $(UNIT_TESTS)
 
+STATE_LIBS = plugins/libbudget_state.la common/libbudget_policy.la
+tests_ledger_file_test_CPPFLAGS = $(AM_CPPFLAGS) -DSTATE_SAMPLE='"$(abs_top_srcdir)/tests/data/state-v1.bin"'
+tests_ledger_file_test_LDADD = $(STATE_LIBS) $(CHECK_LIBS)
+
+# For people and for live tests: what is in a state file, and one that is saved.
+noinst_PROGRAMS += tests/state_dump tests/state_save
+tests_state_dump_LDADD = $(STATE_LIBS)
+tests_state_save_LDADD = $(STATE_LIBS)
 
 TREE_TESTS = \
 	tests/t0001-layering.t \
@@ -58,6 +67,7 @@ LIVE_TESTS = \
 	tests/t1012-bursts.t \
 	tests/t1013-usage.t \
 	tests/t1020-lock-holds.t \
+	tests/t8002-state-file.t \
 	tests/t9001-valgrind.t
 
 EXTRA_DIST += \
@@ -76,6 +86,8 @@ EXTRA_DIST += \
 	tests/t0003-configure.t \
 	tests/t0004-manual.t \
 	tests/t0002-exports.t \
+	tests/data/state-v1.bin \
+	tests/data/state-v1.txt \
 	$(LIVE_TESTS)
 
 if SLURM

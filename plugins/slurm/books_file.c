@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "plugins/slurm/books_file.h"
 #include "plugins/slurm/compat.h"
@@ -28,14 +29,7 @@ static void path_of(char *path, size_t size, const char *folder, const char *suf
 
 static uint32_t crc32_of(const uint8_t *data, size_t size)
 {
-	uint32_t crc = 0xffffffffu;
-
-	for (size_t i = 0; i < size; i++) {
-		crc ^= data[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = (crc >> 1) ^ (0xedb88320u & -(crc & 1u));
-	}
-	return ~crc;
+	return (uint32_t)crc32_z(0, data, size);
 }
 
 static void put32(uint8_t *at, uint32_t value)
