@@ -8,5 +8,6 @@ dist_doc_DATA = \
 	docs/claims.md \
 	docs/decision-multifactor.md \
 	docs/design.md \
+	docs/releases.md \
 	docs/state_format.md \
 	docs/usage.md

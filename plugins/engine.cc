@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "common/claim.h"
@@ -21,9 +23,13 @@
 #include "common/ledger.h"
 #include "common/parameters.h"
 #include "common/queue.h"
+#include "common/rebuild.h"
+#include "common/run_tag.h"
 #include "common/shares.h"
 #include "common/snapshot.h"
+#include "common/time_text.h"
 #include "common/tree.h"
+#include "plugins/ledger_file.h"
 
 namespace budget {
 namespace {
@@ -76,7 +82,42 @@ class Associations {
 struct PassMemory {
     std::vector<budget_place> places;
     std::vector<budget_share> shares;
+    std::vector<budget_tagging> taggings;
 };
+
+// A clock that is put back by more is believed; by more than the second, runs may have been forgotten. What two
+// controllers' clocks differ by is less.
+constexpr Seconds kClockJitter = 5 * kMinute;
+constexpr Seconds kClockAstray = kHour;
+
+// A message that would come again and again is logged as often at most.
+constexpr Seconds kLogAgain = 10 * kMinute;
+
+// Before the instant of saving, what slurmctld's database and its memory may still differ in.
+constexpr Seconds kGapMargin = kMinute;
+
+// An instant as Slurm's log and commands show it.
+std::string instant(Seconds at) {
+    const std::time_t time = at;
+    std::tm parts{};
+    char shown[32] = "?";
+    if (localtime_r(&time, &parts)) std::strftime(shown, sizeof(shown), "%FT%T", &parts);
+    return shown;
+}
+
+budget_tag shown_tag(const RunTag& tag) {
+    return {.readable = true,
+            .allocated = tag.run_class == RunClass::kAllocated,
+            .contract = tag.contract,
+            .rate = tag.rate.value_or(0)};
+}
+
+RunTag tag_of(const budget_tag& shown) {
+    RunTag tag{.run_class = shown.allocated ? RunClass::kAllocated : RunClass::kUnallocated,
+               .contract = shown.contract};
+    if (shown.rate > 0) tag.rate = shown.rate;
+    return tag;
+}
 
 class Engine {
    public:
@@ -97,18 +138,23 @@ class Engine {
     void job_ended(const budget_job& job);
     bool rank(std::uint32_t job_id, budget_rank& rank) const;
 
-   private:
-    // What is fixed for a job as long as Slurm shows its record.
-    struct RunStart {
-        std::uint32_t restart_count = 0;
-        RunClass run_class = RunClass::kAllocated;
-        std::uint64_t scan = 0;
-    };
+    void load(const std::string& folder, Seconds now, Messages& messages);
+    bool save(const std::string& folder, Messages& messages);
+    budget_gap gap(Seconds now);
+    bool fill_gap(const budget_gap& part, std::string_view text, char delimiter, std::string_view slurm_user,
+                  Messages& messages);
+    void gap_failed(Seconds now, std::string_view reason, Messages& messages);
 
+   private:
     void weigh(Messages& messages);
     RunClass class_of(std::uint32_t assoc_id) const;
-    RunClass fixed_class(const budget_job& job);
-    void take_up_run(const budget_job& job);
+    RunView run_view(const budget_job& job) const;
+    void take_up_run(const budget_job& job) { ledger_.observe(run_view(job)); }
+    void take_up_tags(const budget_pass& pass, PassMemory& memory) const;
+    void follow_clock(Seconds now, Messages& messages);
+    void restore(const State& state, Seconds now, Messages& messages);
+    State state() const;
+    void tell_of_past(const Gap::Part& part, const PastCounts& counts, bool is_all, Messages& messages);
     void take_up_runs(const budget_pass& pass);
     std::vector<QueueEntry> queue_entries(const budget_pass& pass, std::vector<std::uint32_t>& jobs);
     Rate startable(const budget_pass& pass);
@@ -125,8 +171,21 @@ class Engine {
     bool has_tree_ = false;
     Ledger ledger_{Parameters().window};
     FirstEligible first_eligible_;
-    std::unordered_map<std::uint32_t, RunStart> run_starts_;
-    std::uint64_t scan_ = 0;
+    Seconds loaded_at_ = 0;  // runs from before were not seen starting
+
+    // What was before (U10).
+    Gap gap_;
+    bool all_wanted_ = false;        // the usage of the whole window, however long that will be
+    bool fetching_all_ = false;      // gap_ is that
+    Seconds incomplete_before_ = 0;  // 0: usage is complete
+    PastCounts fetched_;             // by the parts of the gap so far
+    Seconds gap_logged_ = 0;
+
+    // The file; its own lock, since writing takes long.
+    std::mutex file_mutex_;
+    FileCalls file_calls_;
+    StateFile file_{file_calls_};
+    Seconds save_failed_logged_ = 0;
 
     // Apart from mutex_, so that nobody who holds a lock of Slurm waits for a pass.
     std::atomic<Parameters::Band> band_{Parameters::Band::kMiddle};
@@ -147,6 +206,7 @@ bool Engine::configure(std::string_view parameters, Messages& messages) {
     }
     const std::lock_guard lock(mutex_);
     const bool changed = parameters_ != parsed.value();
+    if (parameters_.window < parsed.value().window) all_wanted_ = true;
     if (parameters_.window != parsed.value().window) ledger_.set_window(parsed.value().window);
     parameters_ = std::move(parsed).value();
     band_.store(parameters_.no_gpu_band);
@@ -196,26 +256,48 @@ RunClass Engine::class_of(std::uint32_t assoc_id) const {
     return leaf && tree_.node(*leaf).has_budget ? RunClass::kAllocated : RunClass::kUnallocated;
 }
 
-// The class of a run is fixed at its start (C6): that of the first sight.
-RunClass Engine::fixed_class(const budget_job& job) {
-    const auto [start, is_new] = run_starts_.try_emplace(job.job_id);
-    if (is_new || start->second.restart_count != job.restart_count)
-        start->second = {.restart_count = job.restart_count, .run_class = class_of(job.assoc_id)};
-    start->second.scan = scan_;
-    return start->second.run_class;
-}
-
-void Engine::take_up_run(const budget_job& job) {
+// Class and contract of a run are fixed at its start (C6): they are those of the first sight. Of a run
+// that was on before, its tag tells.
+RunView Engine::run_view(const budget_job& job) const {
     RunView run;
     run.key = {.job_id = job.job_id, .restart_count = job.restart_count};
     run.assoc = job.assoc_id;
-    run.run_class = fixed_class(job);
     run.rate = job.rate;
     run.start = job.start;
     if (job.state == BUDGET_JOB_ENDED) run.end = job.end;
     run.suspended = job.state == BUDGET_JOB_SUSPENDED;
     run.changed = job.changed;
-    ledger_.observe(run);
+    run.suspended_before = job.suspended_before;
+    run.submitted = job.submitted;
+    const Run* known = ledger_.find(run.key);
+    if (known && run.start > known->start && run.submitted > known->start) known = nullptr;
+    if (known) {
+        run.run_class = known->run_class;
+        run.contract = known->contract;
+    } else {
+        const bool was_on = job.start < loaded_at_ && job.tag.readable;
+        run.run_class = was_on ? tag_of(job.tag).run_class : class_of(job.assoc_id);
+        if (job.tag.readable && run.run_class == RunClass::kAllocated) run.contract = job.tag.contract;
+    }
+    const bool is_broken = job.broken && run.end && *run.end < run.start + run.suspended_before + run.contract;
+    run.refunded = run.end && (is_broken || (known && known->refunded));
+    return run;
+}
+
+// What the records of the runs that are on have to bear, where they do not.
+void Engine::take_up_tags(const budget_pass& pass, PassMemory& memory) const {
+    for (std::size_t i = 0; i < pass.job_count; ++i) {
+        const budget_job& job = pass.jobs[i];
+        if (job.state != BUDGET_JOB_RUNNING && job.state != BUDGET_JOB_SUSPENDED) continue;
+        const Run* run = ledger_.find({.job_id = job.job_id, .restart_count = job.restart_count});
+        if (!run) continue;
+        RunTag wanted;
+        wanted.run_class = run->run_class;
+        if (run->run_class == RunClass::kAllocated) wanted.contract = run->contract;
+        if (job.beyond_tres) wanted.rate = job.rate;
+        if (job.tag.readable && tag_of(job.tag) == wanted) continue;
+        memory.taggings.push_back({.job = static_cast<std::uint32_t>(i), .tag = shown_tag(wanted)});
+    }
 }
 
 void Engine::take_up_runs(const budget_pass& pass) {
@@ -224,14 +306,12 @@ void Engine::take_up_runs(const budget_pass& pass) {
         const std::lock_guard lock(hints_mutex_);
         hints.swap(hints_);
     }
-    ++scan_;
     ledger_.begin_scan(pass.now);
     for (const budget_job& job : hints) take_up_run(job);
     for (const budget_job& job : std::span(pass.jobs, pass.job_count))
         if (job.state != BUDGET_JOB_PENDING) take_up_run(job);
     ledger_.end_scan();
     ledger_.advance(pass.now);
-    std::erase_if(run_starts_, [&](const auto& start) { return start.second.scan != scan_; });
 }
 
 std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::vector<std::uint32_t>& jobs) {
@@ -310,6 +390,7 @@ bool Engine::pass(budget_pass& pass, Messages& messages) {
         messages.error("no association tree yet, nothing is ranked");
         return false;
     }
+    follow_clock(pass.now, messages);
     take_up_runs(pass);
     std::vector<std::uint32_t> jobs;  // entry -> job of the pass
     const std::vector<QueueEntry> entries = queue_entries(pass, jobs);
@@ -323,14 +404,163 @@ bool Engine::pass(budget_pass& pass, Messages& messages) {
                 {.job = jobs[place.entry], .task = place.task, .priority = place.number, .rest = place.rest});
     Claims claims(tree_, usage, RunClass::kAllocated, parameters_, pass.capacity);
     fill_shares(*memory, claims);
+    take_up_tags(pass, *memory);
     publish(pass, entries, places, std::move(claims));
 
     pass.places = memory->places.data();
     pass.place_count = memory->places.size();
     pass.shares = memory->shares.data();
     pass.share_count = memory->shares.size();
+    pass.taggings = memory->taggings.data();
+    pass.tagging_count = memory->taggings.size();
     pass.memory = memory.release();
     return true;
+}
+
+// The policy's time never runs backwards. A clock that was put back by more than it may jitter is
+// followed by a ledger that begins anew at that instant, with the same runs.
+void Engine::follow_clock(Seconds now, Messages& messages) {
+    const Seconds back = ledger_.now() - now;
+    if (back <= kClockJitter) return;
+    messages.error("the clock was put back by " + format_duration(back) + ": the window now ends at " + instant(now));
+    if (back > kClockAstray) all_wanted_ = true;
+    ledger_ = Ledger(parameters_.window, ledger_.image(), now);
+    ledger_.set_tree(associations_.list(), tree_);
+}
+
+void Engine::restore(const State& state, Seconds now, Messages& messages) {
+    if (Result<Parameters> parsed = Parameters::parse(state.parameters)) {
+        parameters_ = std::move(parsed).value();
+        band_.store(parameters_.no_gpu_band);
+    } else {
+        messages.error("parameters of the saved state: " + parsed.error() + "; they are passed over");
+    }
+    const Seconds saved = state.ledger.now;
+    const Seconds begin = saved > now && saved - now <= kClockJitter ? saved : now;  // time never runs backwards
+    loaded_at_ = begin;
+    ledger_ = Ledger(parameters_.window, state.ledger, begin);
+    first_eligible_.restore(state.first_eligible);
+    incomplete_before_ = state.incomplete_before;
+    if (saved > now + kClockAstray) {
+        messages.error("the saved state is of " + instant(saved) + ", which is yet to come: the clock is or was wrong");
+        all_wanted_ = true;
+        return;
+    }
+    gap_.open(std::min(saved, now) - kGapMargin);
+    if (state.gap_from > 0) gap_.open(state.gap_from);
+    fetching_all_ = state.gap_from > 0 && state.gap_from <= saved - parameters_.window;
+    messages.info("usage as saved at " + instant(saved) + ": " + std::to_string(ledger_.run_count()) + " runs");
+}
+
+void Engine::load(const std::string& folder, Seconds now, Messages& messages) {
+    const std::scoped_lock lock(mutex_, file_mutex_);
+    const StateFile::Loaded loaded = file_.load(folder);
+    loaded_at_ = now;
+    ledger_ = Ledger(parameters_.window);  // of a controller that was active before in this process
+    first_eligible_ = {};
+    gap_ = {};
+    incomplete_before_ = 0;
+    has_tree_ = false;
+    if (loaded.found == StateFile::Found::kRead) {
+        restore(loaded.state, now, messages);
+        return;
+    }
+    all_wanted_ = true;
+    if (loaded.found == StateFile::Found::kUnusable)
+        messages.error(loaded.message + "; usage is rebuilt from the accounting database");
+    else
+        messages.info("no saved state in " + folder + ": usage is rebuilt from the accounting database");
+}
+
+State Engine::state() const {
+    const Seconds begin = ledger_.now() - parameters_.window;
+    return {.ledger = ledger_.image(),
+            .first_eligible = first_eligible_.image(),
+            .parameters = to_string(parameters_),
+            .incomplete_before = incomplete_before_ > begin ? incomplete_before_ : 0,
+            .gap_from = all_wanted_ ? std::max<Seconds>(begin - kDay, 1) : gap_.from()};
+}
+
+bool Engine::save(const std::string& folder, Messages& messages) {
+    std::unique_lock lock(mutex_);
+    if (!has_tree_ || ledger_.now() == 0) return true;  // nothing was seen that the file does not have
+    const State state = this->state();
+    lock.unlock();
+    const std::lock_guard file_lock(file_mutex_);
+    const Result<std::size_t> saved = file_.save(folder, state);
+    if (saved) {
+        save_failed_logged_ = 0;
+        return true;
+    }
+    if (save_failed_logged_ == 0 || state.ledger.now >= save_failed_logged_ + kMinute) {
+        save_failed_logged_ = state.ledger.now;
+        messages.error(saved.error() + "; usage since the last save would have to be rebuilt after a restart");
+    }
+    return false;
+}
+
+budget_gap Engine::gap(Seconds now) {
+    const std::lock_guard lock(mutex_);
+    if (!has_tree_) return {};
+    if (all_wanted_) {  // a day more tells whether the database reaches back far enough
+        gap_.open(now - parameters_.window - kDay);
+        all_wanted_ = false;
+        fetching_all_ = true;
+    }
+    const std::optional<Gap::Part> part = gap_.next(now);
+    return part ? budget_gap{true, part->from, part->to} : budget_gap{};
+}
+
+// Says what the answers brought, once all are there.
+void Engine::tell_of_past(const Gap::Part& part, const PastCounts& counts, bool is_all, Messages& messages) {
+    fetched_.runs += counts.runs;
+    fetched_.changes += counts.changes;
+    fetched_.untagged += counts.untagged;
+    fetched_.rows.no_end = std::max(fetched_.rows.no_end, counts.rows.no_end);
+    fetched_.rows.unreadable += counts.rows.unreadable;
+    if (counts.oldest) fetched_.oldest = std::min(fetched_.oldest.value_or(*counts.oldest), *counts.oldest);
+    if (!is_all) return;
+    std::string line = "usage rebuilt from the accounting database: " + std::to_string(fetched_.changes) + " of " +
+                       std::to_string(fetched_.runs) + " runs were not known";
+    if (fetched_.untagged > 0)
+        line += ", " + std::to_string(fetched_.untagged) + " of them without a tag, and charged if they have a budget today";
+    if (fetched_.rows.no_end > 0)
+        line += "; " + std::to_string(fetched_.rows.no_end) + " rows without an end, counted only if slurmctld has the job";
+    if (fetched_.rows.unreadable > 0) line += "; " + std::to_string(fetched_.rows.unreadable) + " rows cannot be read";
+    messages.info(line);
+    const Seconds begin = part.to - parameters_.window;
+    if (fetching_all_ && fetched_.oldest.value_or(part.to) > begin) {
+        incomplete_before_ = fetched_.oldest.value_or(part.to);
+        messages.info("the accounting database has no run from before " + instant(incomplete_before_) +
+                      ": what ran earlier in the window is not counted");
+    }
+    fetching_all_ = false;
+    fetched_ = {};
+    gap_logged_ = 0;
+}
+
+bool Engine::fill_gap(const budget_gap& part, std::string_view text, char delimiter, std::string_view slurm_user,
+                      Messages& messages) {
+    const std::lock_guard lock(mutex_);
+    RowRates rates(parameters_, parts_);
+    const Result<PastCounts> counts = take_up_past(ledger_, tree_, text, delimiter, slurm_user, rates);
+    if (!counts) {
+        messages.error("answer of sacct: " + counts.error());
+        gap_.failed(part.to);
+        return false;
+    }
+    const Gap::Part filled{.from = part.from, .to = part.to};
+    tell_of_past(filled, counts.value(), gap_.filled(filled), messages);
+    return true;
+}
+
+void Engine::gap_failed(Seconds now, std::string_view reason, Messages& messages) {
+    const std::lock_guard lock(mutex_);
+    gap_.failed(now);
+    if (gap_logged_ != 0 && now < gap_logged_ + kLogAgain) return;
+    gap_logged_ = now;
+    messages.error("what ran since " + instant(gap_.from()) + " cannot be had from the accounting database (" +
+                   std::string(reason) + "): the queue is ordered without what was not seen of it; trying again");
 }
 
 bool Engine::rank(std::uint32_t job_id, budget_rank& rank) const {
@@ -421,6 +651,8 @@ bool budget_engine_pass(struct budget_pass* pass) {
     pass->place_count = 0;
     pass->shares = nullptr;
     pass->share_count = 0;
+    pass->taggings = nullptr;
+    pass->tagging_count = 0;
     pass->memory = nullptr;
     return guarded(false, [&](Messages& messages) { return Engine::instance().pass(*pass, messages); });
 }
@@ -430,7 +662,8 @@ void budget_pass_free(struct budget_pass* pass) {
     pass->memory = nullptr;
     pass->places = nullptr;
     pass->shares = nullptr;
-    pass->place_count = pass->share_count = 0;
+    pass->taggings = nullptr;
+    pass->place_count = pass->share_count = pass->tagging_count = 0;
 }
 
 void budget_engine_job_ended(const struct budget_job* job) {
@@ -442,6 +675,51 @@ void budget_engine_job_ended(const struct budget_job* job) {
 
 bool budget_engine_rank(uint32_t job_id, struct budget_rank* rank) {
     return guarded(false, [&](Messages&) { return Engine::instance().rank(job_id, *rank); });
+}
+
+struct budget_tag budget_engine_read_tag(const char* comment) {
+    const std::optional<budget::RunTag> tag = budget::read_tag(budget::text(comment));
+    return tag ? budget::shown_tag(*tag) : budget_tag{};
+}
+
+char* budget_engine_put_tag(const struct budget_tag* tag, const char* comment) {
+    return guarded(static_cast<char*>(nullptr), [&](Messages&) {
+        return strdup(budget::put_tag(budget::tag_of(*tag), budget::text(comment)).c_str());
+    });
+}
+
+void budget_engine_load(const char* folder, int64_t now) {
+    guarded(false, [&](Messages& messages) {
+        Engine::instance().load(folder, now, messages);
+        return true;
+    });
+}
+
+bool budget_engine_save(const char* folder) {
+    return guarded(false, [&](Messages& messages) { return Engine::instance().save(folder, messages); });
+}
+
+struct budget_gap budget_engine_gap(int64_t now) {
+    return guarded(budget_gap{}, [&](Messages&) { return Engine::instance().gap(now); });
+}
+
+const char* budget_engine_accounting_columns(void) {
+    return budget::kAccountingColumns.data();
+}
+
+bool budget_engine_fill_gap(const struct budget_gap* gap, const char* text, size_t size, char delimiter,
+                            const char* slurm_user) {
+    return guarded(false, [&](Messages& messages) {
+        return Engine::instance().fill_gap(*gap, std::string_view(text, size), delimiter, budget::text(slurm_user),
+                                           messages);
+    });
+}
+
+void budget_engine_gap_failed(int64_t now, const char* reason) {
+    guarded(false, [&](Messages& messages) {
+        Engine::instance().gap_failed(now, budget::text(reason), messages);
+        return true;
+    });
 }
 
 void budget_fair_tree(struct budget_fair_tree_row* rows, size_t count) {

@@ -85,6 +85,19 @@ enum budget_job_state {
 	BUDGET_JOB_ENDED, /* this run is over; the record may be pending again under the next restart count */
 };
 
+/* What stands at the front of a run's admin_comment (U10). */
+struct budget_tag {
+	bool readable; /* false: there is none, or it cannot be read */
+	bool allocated;
+	int64_t contract; /* seconds */
+	int64_t rate;     /* as charged, where AllocTRES does not tell; else 0 */
+};
+struct budget_tag budget_engine_read_tag(const char *comment);
+
+/* The comment with this tag in front, in place of the one it may have, for free(); NULL
+ * if there is no memory. */
+char *budget_engine_put_tag(const struct budget_tag *tag, const char *comment);
+
 /* A job record of Slurm that concerns GPUs (others are not shown). */
 struct budget_job {
 	uint32_t job_id;
@@ -105,6 +118,17 @@ struct budget_job {
 	int64_t start;      /* run: start time */
 	int64_t end;        /* run: end time, 0 while it runs */
 	int64_t changed;    /* run: when it was last resized, suspended or resumed; 0 unknown */
+	int64_t suspended_before; /* run: how long it was suspended, but for a suspension that lasts */
+	int64_t submitted;  /* run that is on: when the job was submitted; 0 unknown */
+	bool broken;        /* run: the cluster ended it (failed node, boot or launch; U7) */
+	bool beyond_tres;   /* run: rate is not what AllocTRES tells (a node held without asking for its GPUs) */
+	struct budget_tag tag; /* run: as its record has it */
+};
+
+/* A run whose record has to bear this tag. */
+struct budget_tagging {
+	uint32_t job; /* index into the jobs of the pass */
+	struct budget_tag tag;
 };
 
 /* A place in the queue. */
@@ -137,6 +161,8 @@ struct budget_pass {
 	size_t place_count;
 	const struct budget_share *shares; /* every association of the tree */
 	size_t share_count;
+	const struct budget_tagging *taggings;
+	size_t tagging_count;
 	void *memory; /* the engine's */
 };
 
@@ -159,6 +185,36 @@ struct budget_rank {
 	int64_t pass_time;
 };
 bool budget_engine_rank(uint32_t job_id, struct budget_rank *rank);
+
+/* State on disk, in folder/slurm_budget_state (docs/state_format.md). Loading: once, before
+ * budget_engine_configure and the first pass; a file that cannot be used is kept under another
+ * name and told of in an error line. Without a usable one the usage of the whole window, and with
+ * one that since it was written, has to be fetched from the accounting database. */
+void budget_engine_load(const char *folder, int64_t now);
+
+/* Writes it; no lock of Slurm held. false after an error line (the first time, then once
+ * a minute): the old file stays. */
+bool budget_engine_save(const char *folder);
+
+/* What has to be fetched next (U10): a part of at most a day. */
+struct budget_gap {
+	bool wanted;  /* false: nothing has to, or not yet */
+	int64_t from; /* what ran between these two instants */
+	int64_t to;
+};
+struct budget_gap budget_engine_gap(int64_t now);
+
+/* What `sacct -P` said of that gap or of more, with these columns: header and rows, their fields
+ * parted by `delimiter`. Jobs of root and of slurm_user (the name of SlurmUser) are not charged (C8).
+ * The same row may come any number of times. false after one error line: then the gap is
+ * wanted again later. */
+const char *budget_engine_accounting_columns(void);
+bool budget_engine_fill_gap(const struct budget_gap *gap, const char *text, size_t size,
+			    char delimiter, const char *slurm_user);
+
+/* It could not be fetched, for this reason (one line): it will be wanted again half a minute later. Logs,
+ * but not each time. */
+void budget_engine_gap_failed(int64_t now, const char *reason);
 
 /* Slurm's own fair tree, for jobs without GPUs (Q7): fills in fs_factor of
  * every user from usage (as priority/multifactor keeps it) and raw shares. */

@@ -56,12 +56,16 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/exclusive.h \
 	plugins/slurm/gpu_tres.c \
 	plugins/slurm/gpu_tres.h \
+	plugins/slurm/history.c \
+	plugins/slurm/history.h \
 	plugins/slurm/hold_times.c \
 	plugins/slurm/hold_times.h \
 	plugins/slurm/job_priority.c \
 	plugins/slurm/job_priority.h \
 	plugins/slurm/job_view.c \
 	plugins/slurm/job_view.h \
+	plugins/slurm/keeper.c \
+	plugins/slurm/keeper.h \
 	plugins/slurm/multifactor.c \
 	plugins/slurm/multifactor.h \
 	plugins/slurm/node_view.c \
@@ -72,6 +76,8 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/outside.h \
 	plugins/slurm/stock_tick.c \
 	plugins/slurm/stock_tick.h \
+	plugins/slurm/tag_writer.c \
+	plugins/slurm/tag_writer.h \
 	plugins/slurm/tick.c \
 	plugins/slurm/tick.h
 priority_budget_la_CPPFLAGS = $(PLUGIN_CPPFLAGS) $(ZLIB_CFLAGS)

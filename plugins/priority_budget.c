@@ -2,8 +2,8 @@
  *
  * priority/budget: Slurm's entry points, and no more. In slurmctld it wraps
  * priority/multifactor, which goes on keeping the books of limits, QOS and
- * jobs without GPUs, and starts our thread, which orders the others. Anywhere
- * else (sshare) it is only loaded and does nothing.
+ * jobs without GPUs, and starts our threads: one orders the others, one keeps
+ * state. Anywhere else (sshare) it is only loaded and does nothing.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -13,6 +13,7 @@
 #include "plugins/slurm/compat.h"
 #include "plugins/slurm/job_priority.h"
 #include "plugins/slurm/job_view.h"
+#include "plugins/slurm/keeper.h"
 #include "plugins/slurm/multifactor.h"
 #include "plugins/slurm/outside.h"
 #include "plugins/slurm/stock_tick.h"
@@ -66,6 +67,7 @@ static void take_parameters(void)
 {
 	bool had_fair_tree = slurm_conf.priority_flags & PRIORITY_FLAGS_FAIR_TREE;
 
+	keeper_configure();
 	insist_on_fair_tree();
 	if (!had_fair_tree)
 		normalize_shares();
@@ -90,6 +92,16 @@ static int start_multifactor(void)
 	return SLURM_SUCCESS;
 }
 
+static bool start_threads(void)
+{
+	if (!keeper_start())
+		return false;
+	if (tick_start())
+		return true;
+	keeper_stop();
+	return false;
+}
+
 int init(void)
 {
 	if (!in_slurmctld())
@@ -98,25 +110,27 @@ int init(void)
 		error("priority/budget: there are no budgets without slurmdbd: write "
 		      "AccountingStorageType=accounting_storage/slurmdbd");
 	budget_engine_set_log(log_line);
+	budget_engine_load(slurm_conf.state_save_location, time(NULL));
 	take_parameters();
 	gpu_tres_load();
 	if (start_multifactor() != SLURM_SUCCESS)
 		return SLURM_ERROR;
-	if (!HAVE_THREAD_START && !slurmctld_is_ending() && !tick_start())
+	if (!HAVE_THREAD_START && !slurmctld_is_ending() && !start_threads())
 		return SLURM_ERROR;
 	return SLURM_SUCCESS;
 }
 
-int fini(void)
+FINI_RESULT fini(void)
 {
 	if (!in_slurmctld() || multifactor.fini == NULL)
-		return SLURM_SUCCESS;
+		return FINI_DONE;
 	tick_stop();
+	keeper_stop();
 	multifactor.fini();
 	stock_tick_stop();
 	books_close();
 	multifactor_close();
-	return SLURM_SUCCESS;
+	return FINI_DONE;
 }
 
 /* From 23.11 on. */
@@ -125,7 +139,7 @@ void priority_p_thread_start(void)
 {
 	if (multifactor.thread_start != NULL)
 		multifactor.thread_start();
-	tick_start();
+	start_threads();
 }
 
 /* From 23.02 on: once the jobs have been recovered, with their numbers. */
@@ -174,7 +188,7 @@ void priority_p_set_assoc_usage(slurmdb_assoc_rec_t *assoc)
 	assoc->usage->usage_efctv = 0;
 }
 
-/* sshare asks for it where its slurm.conf says NO_FAIR_TREE. */
+/* sshare asks for it where its slurm.conf says NO_FAIR_TREE; up to 25.05. */
 double priority_p_calc_fs_factor(long double usage_efctv, long double shares_norm);
 double priority_p_calc_fs_factor(long double usage_efctv, long double shares_norm)
 {
@@ -185,8 +199,8 @@ double priority_p_calc_fs_factor(long double usage_efctv, long double shares_nor
 	return pow(2.0, (double)-(usage_efctv / shares_norm / dampening));
 }
 
-/* Multifactor's list adds a partition's factor to each entry of a multi-partition
- * job; our numbers are the same in all. */
+/* Multifactor's list adds the factors of partition and QOS (from 24.11) to each
+ * entry of a job that asks for several; our numbers are the same in all. */
 static void show_numbers(struct xlist *objects)
 {
 	const slurmctld_lock_t read_job = {.job = READ_LOCK, .node = READ_LOCK, .part = READ_LOCK};
@@ -200,11 +214,11 @@ static void show_numbers(struct xlist *objects)
 		job_factors_t *factors = factors_of_object(object);
 		job_record_t *job;
 
-		if (factors == NULL || factors->priority_part == 0)
+		if (factors == NULL || (factors->priority_part == 0 && factors->priority_qos == 0))
 			continue;
 		job = find_job_record(object_job_id(object));
 		if (job != NULL && job_has_budget(job))
-			factors->priority_part = 0;
+			factors->priority_part = factors->priority_qos = 0;
 	}
 	list_iterator_destroy(walk);
 	if (FACTORS_LIST_LOCKS)

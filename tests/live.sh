@@ -71,12 +71,13 @@ instant() { date -d "@$1" +%FT%T; }
 # gpu_seconds NAME FROM TO: "account gpu_seconds" by slurmdbd's records between
 # two instants (epoch), one line an account, and "total" last.
 gpu_seconds() {
-	on "$1" env SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P -S "$(instant "$2")" -E now -o Account,Start,End,AllocTRES |
+	on "$1" env SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P -S "$(instant "$2")" -E now -o Account,Start,End,AllocTRES,Submit |
 		awk -F'|' -v from="$2" -v to="$3" '
 			{
 				if ($2 !~ /^[0-9]+$/ || !match($4, /gres\/gpu=[0-9]+/)) next
 				gpus = substr($4, RSTART + 9, RLENGTH - 9)
-				start = $2 < from ? from : $2
+				start = $5 > $2 ? $5 : $2 # after a resize
+				if (start < from) start = from
 				end = ($3 !~ /^[0-9]+$/ || $3 > to) ? to : $3
 				if (end > start) { sum[$1] += gpus * (end - start); total += gpus * (end - start) }
 			}
@@ -118,3 +119,30 @@ order_is() {
 
 # percent PART WHOLE
 percent() { awk -v p="${1:-0}" -v w="${2:-0}" 'BEGIN { printf "%.2f", (w > 0 ? 100 * p / w : 0) }'; }
+
+# recorded NAME ACCOUNT FROM: GPU-seconds by slurmdbd's records since an instant (epoch).
+recorded() { gpu_seconds "$1" "$3" "$(on "$1" date +%s)" | awk -v a="$2" '$1 == a { n = $2 } END { print n + 0 }'; }
+
+# settled NAME ACCOUNT FROM: sshare shows just that.
+settled() { [[ $(raw_usage "$1" "$2") == "$(recorded "$1" "$2" "$3")" ]]; }
+
+# used NAME ACCOUNT N: at least N GPU-seconds.
+used() { awk -v a="$(raw_usage "$1" "$2")" -v b="$3" 'BEGIN { exit !(a != "" && a >= b) }'; }
+
+# ended NAME JOB...: slurmdbd has the ends of all of them.
+ended() {
+	local job
+	for job in "${@:2}"; do
+		[[ $(on "$1" sacct -X -n -P -j "$job" -o State | tail -1) =~ ^(COMPLETED|CANCELLED|FAILED|NODE_FAIL|TIMEOUT) ]] || return 1
+	done
+}
+
+# serves NAME: slurmctld answers.
+serves() { on "$1" scontrol ping 2>/dev/null | grep -q 'is UP'; }
+
+# told_all NAME: slurmctld has nothing left to tell slurmdbd.
+told_all() { on "$1" sdiag 2>/dev/null | grep -q 'DBD Agent queue size: *0'; }
+
+# log_lines NAME PATTERN: how many lines of slurmctld's log have it; logged_since NAME PATTERN COUNT: more than so many.
+log_lines() { grep -c -- "$2" "$(controller_log "$1")"; }
+logged_since() { (($(log_lines "$1" "$2") > $3)); }

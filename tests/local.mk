@@ -68,6 +68,7 @@ LIVE_TESTS = \
 	tests/t1013-usage.t \
 	tests/t1020-lock-holds.t \
 	tests/t8002-state-file.t \
+	tests/t8001-rebuild.t \
 	tests/t9001-valgrind.t
 
 EXTRA_DIST += \

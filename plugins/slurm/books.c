@@ -301,7 +301,7 @@ void books_open(void)
 	if (source != NULL)
 		info("priority/budget: multifactor's own usage of %zu associations is taken %s",
 		     row_count, source);
-	books_save();
+	books_save(slurm_conf.state_save_location);
 }
 
 /* --- a tick of multifactor --- */
@@ -573,7 +573,7 @@ void books_publish(const struct budget_share *shares, size_t count)
 
 /* --- the file, and the end --- */
 
-void books_save(void)
+void books_save(const char *folder)
 {
 	struct books_entry *entries;
 	size_t count = 0;
@@ -592,7 +592,7 @@ void books_save(void)
 	now_charged_to = charged_to;
 	unsaved = false;
 	pthread_mutex_unlock(&mutex);
-	books_file_write(slurm_conf.state_save_location, entries, count, now_charged_to);
+	books_file_write(folder, entries, count, now_charged_to);
 	free(entries);
 }
 

@@ -43,7 +43,8 @@ double books_factor(uint32_t assoc_id);
  * No lock held. */
 void books_publish(const struct budget_share *shares, size_t count);
 
-/* Writes the file if anything was charged since the last time; no lock held. */
-void books_save(void);
+/* Writes the file in this folder (StateSaveLocation) if anything was charged since
+ * the last time; no lock held. */
+void books_save(const char *folder);
 
 #endif

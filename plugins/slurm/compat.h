@@ -2,8 +2,9 @@
  *
  * What differs between Slurm's releases, in this one file: the only one that
  * may look at SLURM_VERSION_NUMBER. Also which of slurmctld's symbols may be
- * missing, since sshare loads priority plugins too. 22.05 is run and tested;
- * what is said of later releases has been compiled at most.
+ * missing, since sshare loads priority plugins too. 22.05 is run and tested by
+ * contrib/check; docs/releases.md says for each later one what was compiled,
+ * what was run and what was only read.
  */
 #ifndef SLURM_BUDGET_PLUGINS_SLURM_COMPAT_H
 #define SLURM_BUDGET_PLUGINS_SLURM_COMPAT_H
@@ -63,6 +64,15 @@ static inline bool slurmctld_is_ending(void)
 #define FACTORS_LIST_LOCKS 0
 #endif
 
+/* What fini() returns: from 25.11 on nothing. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 11, 0)
+#define FINI_RESULT int
+#define FINI_DONE SLURM_SUCCESS
+#else
+#define FINI_RESULT void
+#define FINI_DONE
+#endif
+
 /* From 23.11 a plugin's thread starts on Slurm's word. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
 #define HAVE_THREAD_START 0
@@ -105,13 +115,27 @@ static inline uint32_t object_job_id(const priority_factors_object_t *object)
 /* An iterator over one of Slurm's lists. */
 typedef struct listIterator *list_walk_t;
 
-/* The numbers of a job in several partitions, one for each (from 25.05 one for
- * each pair of partition and QOS): how many there are, where they stand (NULL:
- * nowhere yet), and making room for them. */
+/* --- the numbers of a job in several partitions, one for each; from 24.11 one
+ * for each pair of partition and QOS. Where they stand has been renamed in the
+ * middle of two releases. --- */
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
+#define NUMBERS part_prio
+#define NUMBERS_NAMES priority_array_parts
+#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 7) ||                                       \
+    SLURM_VERSION_NUMBER == SLURM_VERSION_NUM(25, 5, 0)
+#define NUMBERS part_prio
+#define NUMBERS_NAMES priority_array_names
+#else
+#define NUMBERS prio_mult
+#define NUMBERS_NAMES priority_array_names
+#endif
+
 static inline int job_number_count(const job_record_t *job)
 {
 	int partitions = job->part_ptr_list != NULL ? list_count(job->part_ptr_list) : 0;
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
 	return partitions;
 #else
 	int qos = job->qos_list != NULL ? list_count(job->qos_list) : 0;
@@ -120,31 +144,116 @@ static inline int job_number_count(const job_record_t *job)
 #endif
 }
 
+/* Where they stand; NULL if nowhere yet, or if there is not room for all: 24.11
+ * before .7 cuts them off when it splits an array, and no release makes room
+ * when other QOS are asked for. */
 static inline uint32_t *job_numbers(const job_record_t *job)
 {
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
-	return job->priority_array;
-#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
-	return job->part_prio != NULL ? job->part_prio->priority_array : NULL;
+	size_t needed = (size_t)job_number_count(job) * sizeof(uint32_t);
+#ifndef NUMBERS
+	uint32_t *numbers = job->priority_array;
 #else
-	return job->prio_mult != NULL ? job->prio_mult->priority_array : NULL;
+	uint32_t *numbers = job->NUMBERS != NULL ? job->NUMBERS->priority_array : NULL;
+#endif
+
+	return needed > 0 && numbers != NULL && xsize(numbers) >= needed ? numbers : NULL;
+}
+
+/* Takes them away, so that they can be made anew. */
+static inline void job_numbers_drop(job_record_t *job)
+{
+#ifndef NUMBERS
+	xfree(job->priority_array);
+#else
+	if (job->NUMBERS == NULL)
+		return;
+	xfree(job->NUMBERS->priority_array);
+	xfree(job->NUMBERS->NUMBERS_NAMES);
+	xfree(job->NUMBERS);
 #endif
 }
 
+/* Makes room for all. From 24.05 the partitions' names stand beside them, and
+ * who prints a job as JSON crashes where there are numbers without names. */
 static inline void job_numbers_make(job_record_t *job)
 {
 	uint32_t *numbers = xcalloc((size_t)job_number_count(job) + 1, sizeof(uint32_t));
 
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+	job_numbers_drop(job);
+#ifndef NUMBERS
 	job->priority_array = numbers;
-#elif SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
-	if (job->part_prio == NULL)
-		job->part_prio = xmalloc(sizeof(*job->part_prio));
-	job->part_prio->priority_array = numbers;
 #else
-	if (job->prio_mult == NULL)
-		job->prio_mult = xmalloc(sizeof(*job->prio_mult));
-	job->prio_mult->priority_array = numbers;
+	job->NUMBERS = xmalloc(sizeof(*job->NUMBERS));
+	job->NUMBERS->priority_array = numbers;
+	job->NUMBERS->last_update = time(NULL);
+	if (job->part_ptr_list != NULL)
+		job->NUMBERS->NUMBERS_NAMES = part_list_to_xstr(job->part_ptr_list);
+#endif
+}
+
+/* The priority of the job's QOS, of several (from 24.11) the highest: its qos_ptr
+ * is then the one that was tried last. Caller: read lock on QOS. */
+static inline uint32_t job_qos_priority(const job_record_t *job)
+{
+	uint32_t priority = job->qos_ptr != NULL ? job->qos_ptr->priority : 0;
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+	list_walk_t walk;
+	slurmdb_qos_rec_t *qos;
+
+	if (job->qos_list == NULL)
+		return priority;
+	walk = list_iterator_create(job->qos_list);
+	while ((qos = list_next(walk)) != NULL)
+		if (priority < qos->priority)
+			priority = qos->priority;
+	list_iterator_destroy(walk);
+#endif
+	return priority;
+}
+
+/* --- exclusive use, a number up to 23.11, bits from 24.05 on. Of a segment of
+ * the topology that is kept (24.05) only the job's own nodes are known. Job
+ * details must be there. --- */
+
+static inline bool asks_whole_nodes(const job_record_t *job)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+	return job->details->whole_node == WHOLE_NODE_REQUIRED;
+#else
+	return job->details->whole_node & WHOLE_NODE_REQUIRED;
+#endif
+}
+
+static inline bool keeps_nodes_for_owner(const job_record_t *job)
+{
+	if (job->part_ptr != NULL && (job->part_ptr->flags & PART_FLAG_EXCLUSIVE_USER))
+		return true;
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
+	return job->details->whole_node == WHOLE_NODE_USER ||
+	       job->details->whole_node == WHOLE_NODE_MCS;
+#else
+	return (job->details->whole_node & (WHOLE_NODE_USER | WHOLE_NODE_MCS)) ||
+	       IS_JOB_WHOLE_TOPO(job);
+#endif
+}
+
+/* Reasons have been added behind WAIT_RESV_DELETED, some in the middle of a
+ * release, their numbers being the same in all: an invalid reservation, failing
+ * constraints, and MaxTRESRunMins of QOS up to here. What follows waits for nodes. */
+#define LAST_BLOCKING_REASON (WAIT_RESV_DELETED + 20)
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+_Static_assert(LAST_BLOCKING_REASON == (int)WAIT_QOS_MAX_UNK_RUN_MINS_PER_USER,
+	       "the reasons are numbered as before");
+#endif
+
+/* From 23.11.5 slurmctld keeps job states in a table of their own beside the
+ * records, which squeue may be answered from. */
+static inline void set_pending(job_record_t *job)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 5)
+	job->job_state = JOB_PENDING;
+#else
+	job_state_set(job, JOB_PENDING);
 #endif
 }
 

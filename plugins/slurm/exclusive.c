@@ -27,16 +27,13 @@ static size_t left_count;
 
 bool holds_whole_nodes(const job_record_t *job)
 {
-	return job->details != NULL && (job->details->whole_node == WHOLE_NODE_REQUIRED ||
-					(job->part_ptr != NULL && job->part_ptr->max_share == 0));
+	return job->details != NULL &&
+	       (asks_whole_nodes(job) || (job->part_ptr != NULL && job->part_ptr->max_share == 0));
 }
 
 static bool holds_for_its_owner(const job_record_t *job)
 {
-	return job->details != NULL &&
-	       (job->details->whole_node == WHOLE_NODE_USER ||
-		job->details->whole_node == WHOLE_NODE_MCS ||
-		(job->part_ptr != NULL && (job->part_ptr->flags & PART_FLAG_EXCLUSIVE_USER)));
+	return job->details != NULL && keeps_nodes_for_owner(job);
 }
 
 void exclusive_begin(void)

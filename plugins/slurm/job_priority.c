@@ -48,7 +48,9 @@ void job_priority_show(job_record_t *job, uint32_t number)
 	int count = job_number_count(job);
 
 	show_factors(job, number);
-	if (count > 0 && job_numbers(job) == NULL)
+	if (count == 0)
+		job_numbers_drop(job);
+	else if (job_numbers(job) == NULL)
 		job_numbers_make(job);
 	for (int i = 0; i < count; i++)
 		job_numbers(job)[i] = number;
@@ -86,7 +88,7 @@ static job_record_t *split_one(job_record_t *job)
 		job->array_task_id = NO_VAL;
 		return NULL;
 	}
-	rest->job_state = JOB_PENDING;
+	set_pending(rest);
 	rest->start_time = 0;
 	if (job->burst_buffer != NULL)
 		(void)bb_g_job_validate2(job, NULL);

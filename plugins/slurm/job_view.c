@@ -4,10 +4,12 @@
  * here: a requeue counts restart_cnt up before (by request) or after (failed
  * node) the end of the job is told, and leaves start, end and allocated TRES of
  * the run in place until all nodes have completed; suspend_time is that of the
- * last suspend or resume.
+ * last suspend or resume; a run that ends while suspended ends at suspend_time, and
+ * its tot_sus_time goes beyond that.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "plugins/slurm/exclusive.h"
 #include "plugins/slurm/job_priority.h"
@@ -35,12 +37,18 @@ static bool counts_wanted(const job_record_t *job, struct gpu_counts *counts)
 	return true;
 }
 
+/* What a run has been given, as the accounting database is told of it. */
+static bool counts_given(const job_record_t *job, struct gpu_counts *counts)
+{
+	return gpu_counts_add(counts, job->tres_alloc_cnt);
+}
+
 /* What a run holds, or has held. */
 static bool counts_held(const job_record_t *job, struct gpu_counts *counts)
 {
 	struct gpu_counts nodes = {{0}};
 
-	gpu_counts_add(counts, job->tres_alloc_cnt);
+	counts_given(job, counts);
 	if (holds_whole_nodes(job) && job->node_bitmap != NULL) {
 		nodes_gpus(job->node_bitmap, &nodes);
 		gpu_counts_max(counts, &nodes);
@@ -79,7 +87,7 @@ static bool is_blocked(uint32_t reason)
 	    {WAIT_CLEANING, WAIT_CLEANING},
 	    {WAIT_QOS, WAIT_MAX_REQUEUE},
 	    {WAIT_ASSOC_GRP_UNK, WAIT_ACCOUNT_POLICY},
-	    {WAIT_PN_MEM_LIMIT, WAIT_RESV_DELETED},
+	    {WAIT_PN_MEM_LIMIT, LAST_BLOCKING_REASON},
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
@@ -190,7 +198,7 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 	view->tasks = pending_tasks(job);
 	view->task_room = task_room(job);
 	view->priority = job->priority;
-	view->qos_priority = job->qos_ptr != NULL ? job->qos_ptr->priority : 0;
+	view->qos_priority = job_qos_priority(job);
 	view->nice = (int64_t)job->details->nice - NICE_OFFSET;
 	view->rate = gpu_counts_rate(&counts);
 	if (job->priority != 0 && !job_priority_is_shown(job))
@@ -200,6 +208,52 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 static int64_t later(time_t a, time_t b)
 {
 	return a > b ? a : b;
+}
+
+/* Has the cluster ended this run (U7)? A batch script that dies of a signal leaves
+ * FAIL_LAUNCH too. Of a requeued run little is left: only its end tells of a
+ * failed node, and later only this text of a failed prolog or launch. */
+static bool is_broken(const job_record_t *job)
+{
+	uint32_t base = job->job_state & JOB_STATE_BASE;
+
+	if (base == JOB_NODE_FAIL || base == JOB_BOOT_FAIL)
+		return true;
+	if (base == JOB_FAILED)
+		return job->state_reason == FAIL_LAUNCH && !WIFSIGNALED(job->exit_code);
+	return base == JOB_PENDING && IS_JOB_COMPLETING(job) &&
+	       !xstrcmp(job->state_desc, "launch failed requeued held");
+}
+
+/* How long it was suspended, but for a suspension that lasts or lasted to its end.
+ * pre_sus_time is how long it ran before the last one. */
+static int64_t suspended_before(const job_record_t *job, int64_t end)
+{
+	int64_t others = end - job->start_time - job->pre_sus_time;
+
+	if (end == 0 || end != job->suspend_time)
+		return job->tot_sus_time;
+	return others > 0 ? others : 0;
+}
+
+/* Fills in what is common to the views of runs. */
+static void show_run(struct budget_job *view, const job_record_t *job,
+		     const struct gpu_counts *counts)
+{
+	struct gpu_counts given = {{0}};
+
+	counts_given(job, &given);
+	view->beyond_tres = memcmp(given.of, counts->of, gpu_tres_count() * sizeof(given.of[0]));
+	view->start = job->start_time;
+	view->changed = later(job->resize_time, job->suspend_time);
+	view->tag = budget_engine_read_tag(job->admin_comment);
+	if (view->state == BUDGET_JOB_ENDED) {
+		view->end = later(job->end_time, job->start_time);
+		view->broken = is_broken(job);
+	} else if (job->details != NULL) {
+		view->submitted = job->details->submit_time;
+	}
+	view->suspended_before = suspended_before(job, view->end);
 }
 
 static void add_running(struct job_views *views, job_record_t *job)
@@ -214,25 +268,23 @@ static void add_running(struct job_views *views, job_record_t *job)
 	view = add_view(views, job);
 	view->state = IS_JOB_SUSPENDED(job) ? BUDGET_JOB_SUSPENDED : BUDGET_JOB_RUNNING;
 	view->rate = gpu_counts_rate(&counts);
-	view->start = job->start_time;
-	view->changed = later(job->resize_time, job->suspend_time);
+	show_run(view, job, &counts);
 }
 
-/* A run that is over: of a finished job, or the last one of a requeued job. */
+/* A run that is over: of a finished job, or the last one of a requeued job. It ends
+ * before its start where another controller's clock, ahead of ours, started it. */
 static void add_ended(struct job_views *views, job_record_t *job, uint32_t restart_count)
 {
 	struct gpu_counts counts = {{0}};
 	struct budget_job *view;
 
-	if (job->start_time == 0 || job->end_time <= job->start_time || !counts_held(job, &counts))
+	if (job->start_time == 0 || job->end_time == 0 || !counts_held(job, &counts))
 		return;
 	view = add_view(views, job);
 	view->state = BUDGET_JOB_ENDED;
 	view->restart_count = restart_count;
 	view->rate = gpu_counts_rate(&counts);
-	view->start = job->start_time;
-	view->end = job->end_time;
-	view->changed = later(job->resize_time, job->suspend_time);
+	show_run(view, job, &counts);
 }
 
 static void add_job(struct job_views *views, job_record_t *job, time_t now)
@@ -280,9 +332,7 @@ bool job_view_of_end(const job_record_t *job, struct ended_job *ended)
 	ended->job.assoc_id = job->assoc_id;
 	ended->job.state = BUDGET_JOB_ENDED;
 	ended->job.tasks = 1;
-	ended->job.start = job->start_time;
-	ended->job.end = job->end_time;
-	ended->job.changed = later(job->resize_time, job->suspend_time);
+	show_run(&ended->job, job, &ended->counts);
 	return true;
 }
 

@@ -14,7 +14,7 @@
  * running release of Slurm does not have (NULL). */
 struct multifactor {
 	int (*init)(void);
-	int (*fini)(void);
+	FINI_RESULT (*fini)(void);
 	uint32_t (*set)(uint32_t last_priority, job_record_t *job);
 	void (*reconfig)(bool assoc_clear);
 	struct xlist *(*factors_list)(FACTORS_LIST_PARAMETERS);

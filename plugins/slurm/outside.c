@@ -61,12 +61,14 @@ static void put_association_aside(job_record_t *job, struct aside *aside)
 }
 
 /* Zeroes the partitions' numbers: under PriorityFlags=INCR_ONLY multifactor
- * would compare its own with ours. */
+ * would compare its own with ours. Without room for all it makes new ones. */
 static void put_numbers_aside(job_record_t *job, struct aside *aside)
 {
 	uint32_t *numbers = job_numbers(job);
 	int count = numbers != NULL ? job_number_count(job) : 0;
 
+	if (numbers == NULL)
+		job_numbers_drop(job);
 	aside->number_count = count < NUMBERS_KEPT ? count : NUMBERS_KEPT;
 	for (int i = 0; i < count; i++) {
 		if (i < NUMBERS_KEPT)

@@ -74,7 +74,6 @@ static void on_tick(struct xlist *jobs, time_t start)
 		weigh_portion(from, start);
 		pause_for_others();
 	}
-	books_save();
 	tick_kick();
 }
 

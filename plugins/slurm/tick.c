@@ -12,17 +12,19 @@
 #include "plugins/slurm/assoc_view.h"
 #include "plugins/slurm/books.h"
 #include "plugins/slurm/hold_times.h"
+#include "plugins/slurm/keeper.h"
 #include "plugins/slurm/node_view.h"
 #include "plugins/slurm/number_writer.h"
 #include "plugins/slurm/outside.h"
 #include "plugins/slurm/stock_tick.h"
+#include "plugins/slurm/tag_writer.h"
 #include "plugins/slurm/tick.h"
 
 #define SECOND 1000000u
-#define SHORTEST_GAP 100000u /* microseconds between two passes */
-#define GAP_PER_HOLD 99u     /* and as many times what the last one held slurmctld up: 1 % */
-#define LONGEST_GAP SECOND   /* but no more, so that the order follows within 2 s */
-#define SAVE_INTERVAL (10 * SECOND)
+#define SHORTEST_GAP 100000u       /* microseconds between two passes */
+#define GAP_PER_HOLD 99u           /* and as many times what the last one held slurmctld up: 1 % */
+#define LONGEST_GAP SECOND         /* but no more, so that the order follows within 2 s */
+#define HISTORY_WAIT (20 * SECOND) /* of the first pass, for what the database has */
 
 static pthread_t thread;
 static bool running;
@@ -41,7 +43,7 @@ static uint64_t next_pass; /* earliest, by microseconds() */
 void tick_kick(void)
 {
 	pthread_mutex_lock(&mutex);
-	if (running && !kicked) {
+	if (running) {
 		kicked = true;
 		pthread_cond_signal(&wake);
 	}
@@ -96,14 +98,13 @@ static void collect(time_t now)
 	}
 }
 
-static void save_sometimes(void)
+/* Shows the engine what it needs to know before it hears of runs; false if there
+ * are no associations yet. */
+static bool show_surroundings(void)
 {
-	static uint64_t saved_at;
-
-	if (microseconds() - saved_at < SAVE_INTERVAL)
-		return;
-	saved_at = microseconds();
-	books_save();
+	if (gpu_tres_refresh())
+		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
+	return assoc_view_show();
 }
 
 /* Returns for how long it held slurmctld's job write lock. */
@@ -112,9 +113,7 @@ static uint64_t pass(void)
 	struct budget_pass answer = {.now = time(NULL)};
 	uint64_t held;
 
-	if (gpu_tres_refresh())
-		gpu_tres_tell_engine(nodes.shards_per_gpu, nodes.mps_per_gpu);
-	if (!assoc_view_show())
+	if (!show_surroundings())
 		return 0;
 	collect(answer.now);
 	hand_over_ended();
@@ -124,11 +123,42 @@ static uint64_t pass(void)
 	if (!budget_engine_pass(&answer))
 		return 0;
 	held = number_writer_write(&answer, &views);
+	held += tag_writer_write(&answer, &views);
 	if (!stock_tick_works())
 		outside_lift_all();
 	books_publish(answer.shares, answer.share_count);
 	budget_pass_free(&answer);
+	keeper_note_pass();
 	return held;
+}
+
+static struct timespec to_timespec(uint64_t instant)
+{
+	return (struct timespec){.tv_sec = (time_t)(instant / SECOND),
+				 .tv_nsec = (long)(instant % SECOND) * 1000};
+}
+
+/* The first pass is to know what was used before: waits until the keeper has
+ * fetched it, or has failed to. */
+static void wait_for_history(void)
+{
+	uint64_t deadline = microseconds() + HISTORY_WAIT;
+	struct timespec until = to_timespec(deadline);
+	bool late = false;
+
+	show_surroundings();
+	collect(time(NULL));
+	keeper_begin();
+	pthread_mutex_lock(&mutex);
+	while (!stopping && !keeper_is_settled() && !late) {
+		pthread_cond_timedwait(&wake, &mutex, &until);
+		late = microseconds() >= deadline;
+	}
+	late = late && !stopping && !keeper_is_settled();
+	pthread_mutex_unlock(&mutex);
+	if (late)
+		info("priority/budget: history has not come from the accounting database "
+		     "within 20 s: until it does jobs are ordered by what is known without it");
 }
 
 /* Waits until a pass is due; false if there is none any more. */
@@ -146,8 +176,7 @@ static bool wait_for_pass(uint64_t last_pass)
 			due = next_pass;
 		if (now >= due)
 			break;
-		until.tv_sec = (time_t)(due / SECOND);
-		until.tv_nsec = (long)(due % SECOND) * 1000;
+		until = to_timespec(due);
 		pthread_cond_timedwait(&wake, &mutex, &until);
 	}
 	kicked = false;
@@ -170,6 +199,7 @@ static void *run(void *nothing)
 	uint64_t last_pass = 0;
 
 	prctl(PR_SET_NAME, "budget", NULL, NULL, NULL);
+	wait_for_history();
 	while (wait_for_pass(last_pass)) {
 		uint64_t held;
 
@@ -181,7 +211,6 @@ static void *run(void *nothing)
 		held = pass();
 		hold_times_count_pass(microseconds() - last_pass);
 		next_pass = microseconds() + gap_after(held);
-		save_sometimes();
 		hold_times_log();
 	}
 	return nothing;
