@@ -69,6 +69,7 @@ LIVE_TESTS = \
 	tests/t1020-lock-holds.t \
 	tests/t8002-state-file.t \
 	tests/t8001-rebuild.t \
+	tests/t8020-takeover.t \
 	tests/t9001-valgrind.t
 
 EXTRA_DIST += \

@@ -133,6 +133,7 @@ is "help succeeds" "$(code mini --help)" 0
 is "an unknown command is wrong usage" "$(code mini fly)" 2
 is "an unknown option is wrong usage" "$(code mini up --wings 2)" 2
 is "a number out of range is wrong usage" "$(code mini up --dir "$one" --nodes 0)" 2
+is "a fast clock and a backup's own clock is wrong usage" "$(code mini up --dir "$one" --speed 60 --backup 90)" 2
 is "no cluster has a code of its own" "$(code mini status --dir "$one")" 4
 
 mini up --dir "$one" --nodes 2 >"$base/one.log" 2>&1 &
@@ -147,7 +148,7 @@ is "the second of two simultaneous clusters comes up" $? 0
 sed 's/^/# /' "$base/one.log" "$base/two.log"
 
 # A controller that cannot start, while the others work.
-mini up --dir "$broken" --nodes 1 --priority priority/nonsense >"$base/broken.log" 2>&1 &
+mini up --dir "$broken" --nodes 1 --backup 90 --priority priority/nonsense >"$base/broken.log" 2>&1 &
 third=$!
 
 # --- the first: users, accounts, GPUs, records -----------------------------------------------------------------------
@@ -237,7 +238,7 @@ mapfile -t pids < <(
 )
 ok "there are processes to end: ${#pids[@]}" test "${#pids[@]}" -ge 17
 ok "the search for what is left finds them" test "$(ours | wc -l)" -ge "${#pids[@]}"
-mapfile -t shared < <(sed -n '2s,[ /]\+,\n,gp' "$two/etc/faketime" | grep .)
+mapfile -t shared < <(sed -n '2s,[ /]\+,\n,gp' "$two/etc/clock" | grep .)
 mini down --dir "$one" --save-logs "$base/logs"
 is "down of the first succeeds" $? 0
 mini down --dir "$two"

@@ -21,7 +21,7 @@ check_machine() {
     need setpriv util-linux
     need find findutils
     [[ -n $(LD_PRELOAD=libnss_wrapper.so perl -e 1 2>&1) ]] && missing+=("libnss_wrapper.so (package libnss-wrapper)")
-    if ((speed > 1)); then need faketime faketime; fi
+    if [[ $(clocks) ]]; then need faketime faketime; fi
     if ! LC_ALL=C awk '/\|--/ {a = $2} /host LOCAL/ && a !~ /^127\./ {n++} END {exit !n}' /proc/net/fib_trie; then
         warn "there is no IPv4 address but 127.0.0.1: srun's steps may not end (glibc then resolves no IPv4 address)"
     fi
@@ -38,13 +38,19 @@ check_machine() {
     fi
 }
 
-# read_clock: sets clock to the values of FAKETIME, FAKETIME_SHARED and LD_PRELOAD.
-read_clock() { mapfile -t clock <"$dir/etc/faketime"; }
+# clocks: prints the cluster's clocks, the fast one of all and the backup controller's own. A clock NAME has etc/NAME.
+clocks() {
+    if ((speed > 1)); then echo clock; fi
+    if ((${backup:-0} > 0)); then echo clock-backup; fi
+}
 
-# clock_files: prints the files of the shared memory and its semaphore.
+# read_clock NAME: sets clock to the values of FAKETIME, FAKETIME_SHARED and LD_PRELOAD.
+read_clock() { mapfile -t clock <"$dir/etc/$1"; }
+
+# clock_files NAME: prints the files of the shared memory and its semaphore.
 clock_files() {
     local clock semaphore memory
-    read_clock
+    read_clock "$1"
     read -r semaphore memory <<<"${clock[1]}"
     printf '%s\n' "/dev/shm/sem.${semaphore#/}" "/dev/shm/${memory#/}"
 }
@@ -56,11 +62,24 @@ set_client_env() {
     export NSS_WRAPPER_HOSTS=$dir/etc/hosts NSS_WRAPPER_HOSTNAME=$node_host
     export SLURM_CONF=$dir/etc/slurm.conf MINICLUSTER_DIR=$dir
     if ((speed > 1)); then
-        read_clock
+        read_clock clock
         export FAKETIME=${clock[0]} FAKETIME_SHARED=${clock[1]}
         preload+=:${clock[2]}
     fi
     export LD_PRELOAD=$preload
+}
+
+# set_backup_env: what the backup controller needs: a host of its own, its configuration, its clock. The kernel's
+# monotonic clock is the same on both.
+set_backup_env() {
+    local clock
+    set_client_env
+    export NSS_WRAPPER_HOSTNAME=$backup_host SLURM_CONF=$dir/etc/slurmctld-backup.conf
+    if ((backup > 0)); then
+        read_clock clock-backup
+        export FAKETIME=${clock[0]} FAKETIME_SHARED=${clock[1]} FAKETIME_DONT_FAKE_MONOTONIC=1
+        export LD_PRELOAD=$LD_PRELOAD:${clock[2]}
+    fi
 }
 
 # slurm COMMAND...: a Slurm command of this cluster.
@@ -72,16 +91,18 @@ start_ports() {
     port_base=$(<"$dir/run/port-base")
 }
 
-# start_clock: one origin of time for all; the clock is faketime's shared memory, which lives as long as this process.
+# start_clock NAME: one origin of time for all who use it; the clock is faketime's shared memory, which lives as long as
+# this process.
 start_clock() {
-    local shared
+    local shared setting="+0 x$speed"
+    if [[ $1 == clock-backup ]]; then setting=+${backup}s; fi
     # shellcheck disable=SC2016 # expanded by the inner shell
-    daemon_launch clock faketime -m -f "+0 x$speed" sh -c '
+    daemon_launch "$1" faketime -m -f "$setting" sh -c '
         printf "%s\n" "$FAKETIME" "$FAKETIME_SHARED" "$LD_PRELOAD" >"$1.new"
         mv "$1.new" "$1"
-        LD_PRELOAD= exec sleep infinity' sh "$dir/etc/faketime"
-    watch=clock wait_until 10 test -s "$dir/etc/faketime" || daemon_failed clock
-    mapfile -t shared < <(clock_files)
+        LD_PRELOAD= exec sleep infinity' sh "$dir/etc/$1"
+    watch=$1 wait_until 10 test -s "$dir/etc/$1" || daemon_failed "$1"
+    mapfile -t shared < <(clock_files "$1")
     chmod 666 "${shared[@]}"
 }
 
@@ -125,15 +146,33 @@ ready_mariadbd() { [[ -S $dir/db/socket ]] && database_answers; }
 start_slurmdbd() { (set_client_env && export MYSQL_UNIX_PORT=$dir/db/socket && daemon_launch slurmdbd slurmdbd -D); }
 ready_slurmdbd() { port_open "$(port_of 0)" && slurm sacctmgr -n show cluster >/dev/null 2>&1; }
 
-start_slurmctld() {
-    (
-        set_client_env
-        if [[ $preload ]]; then LD_PRELOAD=$preload:$LD_PRELOAD; fi
-        read -ra prefix <<<"$wrap"
-        daemon_launch slurmctld "${prefix[@]}" "$(command -v slurmctld)" -D
-    )
+# launch_controller NAME: in the environment that is set.
+launch_controller() {
+    local prefix
+    if [[ $preload ]]; then LD_PRELOAD=$preload:$LD_PRELOAD; fi
+    read -ra prefix <<<"$wrap"
+    daemon_launch "$1" "${prefix[@]}" "$(command -v slurmctld)" -D
 }
-ready_slurmctld() { port_open "$(port_of 1)" && slurm scontrol ping >/dev/null 2>&1; }
+
+start_slurmctld() { (set_client_env && launch_controller slurmctld); }
+ready_slurmctld() { port_open "$(port_of 1)" && controller_up primary; }
+
+start_slurmctld-backup() {
+    backup_conf
+    (set_backup_env && launch_controller slurmctld-backup)
+}
+ready_slurmctld-backup() { port_open "$(port_of 1)" 2 && controller_up backup; }
+
+# controller_up primary|backup: it answers, in control or standing by.
+controller_up() { slurm scontrol ping 2>/dev/null | grep -q "^Slurmctld($1) .* UP"; }
+
+# live_controllers: prints their names in one line.
+live_controllers() {
+    local name
+    for name in $(daemons | grep '^slurmctld'); do
+        if daemon_pid "$name"; then printf '%s ' "$name"; fi
+    done
+}
 
 # start_slurmd-nI and ready_slurmd-nI, for one node.
 start_slurmd() { (set_client_env && daemon_launch "slurmd-$1" slurmd -D -N "$1"); }
@@ -149,11 +188,11 @@ daemon_start() {
 }
 
 # start_seconds NAME, stop_seconds NAME: how long a daemon may take to serve, and to end after SIGTERM.
-start_seconds() { if [[ $1 == slurmctld && $wrap ]]; then echo 300; else echo 60; fi; }
+start_seconds() { if [[ $1 == slurmctld* && $wrap ]]; then echo 300; else echo 60; fi; }
 
 stop_seconds() {
     case $1 in
-    slurmctld) if [[ $wrap ]]; then echo 300; else echo 30; fi ;;
+    slurmctld*) if [[ $wrap ]]; then echo 300; else echo 30; fi ;;
     *) echo 10 ;;
     esac
 }
@@ -203,7 +242,8 @@ load_budgets() {
 daemons() {
     local i
     printf '%s\n' ports
-    if ((speed > 1)); then echo clock; fi
+    clocks
     printf '%s\n' munged mariadbd slurmdbd slurmctld
+    if [[ $backup ]]; then echo slurmctld-backup; fi
     for ((i = 1; i <= nodes; i++)); do echo "slurmd-n$i"; done
 }

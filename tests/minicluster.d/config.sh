@@ -48,13 +48,14 @@ at_most() { echo $(($1 < $2 ? $1 : $2)); }
 # slurm_conf: prints the configuration before --conf. Intervals are short for tests; with --speed they are as long as
 # is needed for about the same real time, within Slurm's stock values.
 slurm_conf() {
-    local tres=gres/gpu gres=gpu:$gpus main backfill
+    local tres=gres/gpu gres=gpu:$gpus main backfill patience=120 hosts="SlurmctldHost=$node_host(127.0.0.1)"
     [[ -n $gpu_type ]] && tres+=,gres/gpu:$gpu_type gres=gpu:$gpu_type:$gpus
     main=$(at_most 60 "$(at_least 2 "$speed")")
     backfill=$(at_most 30 "$(at_least 2 $((speed / 2)))")
+    if [[ $backup ]]; then patience=10 hosts+=$'\n'"SlurmctldHost=$backup_host(127.0.0.2)"; fi
     cat <<END
 ClusterName=mini
-SlurmctldHost=$node_host(127.0.0.1)
+$hosts
 SlurmctldPort=$(port_of 1)
 SlurmUser=$owner
 SlurmdUser=$owner
@@ -77,7 +78,7 @@ MailProg=/bin/true
 ReturnToService=2
 KillWait=$(at_least 2 $((speed / 2)))
 MessageTimeout=$(at_least 10 $((10 * speed)))
-SlurmctldTimeout=$(at_most 60000 $((120 * speed)))
+SlurmctldTimeout=$(at_most 60000 $((patience * speed)))
 SlurmdTimeout=$(at_most 60000 $((300 * speed)))
 InactiveLimit=0
 MaxJobCount=100000
@@ -112,6 +113,18 @@ END
         echo "$line State=UNKNOWN"
     done
     echo "PartitionName=main Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE DefaultTime=60 State=UP"
+}
+
+# backup_conf: writes the backup controller's configuration: its own pid file, since a controller ends the one whose pid
+# it finds there, and its own log. It binds to the address of its host's name, 127.0.0.2. What slurmdbd tells "the
+# controller" (a change by sacctmgr) goes to 127.0.0.1 always: the backup hears of it when it next takes over.
+backup_conf() {
+    local flags
+    flags=$(sed -n 's/^DebugFlags=//Ip' "$dir/etc/slurm.conf")
+    merge_lines "SlurmctldPidFile=$dir/run/slurmctld-backup.own-pid" \
+        "SlurmctldLogFile=$dir/log/slurmctld-backup.log" \
+        "DebugFlags=${flags:+$flags,}NO_CONF_HASH" \
+        <"$dir/etc/slurm.conf" >"$dir/etc/slurmctld-backup.conf"
 }
 
 gres_conf() {
@@ -183,7 +196,7 @@ budget_users() { sed -nE "s/^User[[:space:]]*-[[:space:]]*'?([A-Za-z0-9_.-]+)'?.
 write_config() {
     local i
     for ((i = 0; i < gpus; i++)); do ln -s /dev/null "$dir/dev/gpu$i"; done
-    echo "127.0.0.1 $node_host localhost" >"$dir/etc/hosts"
+    printf '%s\n' "127.0.0.1 $node_host localhost" "127.0.0.2 $backup_host" >"$dir/etc/hosts"
     slurm_conf | merge_lines "${conf[@]}" >"$dir/etc/slurm.conf"
     gres_conf >"$dir/etc/gres.conf"
     (umask 077 && slurmdbd_conf | merge_lines "${dbd_conf[@]}" >"$dir/etc/slurmdbd.conf")

@@ -39,8 +39,9 @@ wait_until() {
     done
 }
 
-# port_open PORT: somebody listens there. No connection is made: the daemons would log it as an error.
-port_open() { grep -q "$(printf ':%04X 00000000:0000 0A' "$1")" /proc/net/tcp; }
+# port_open PORT [N]: somebody listens there, on 127.0.0.1 or 127.0.0.N. No connection is made: the daemons would log it
+# as an error.
+port_open() { grep -q "$(printf '%02X00007F:%04X 00000000:0000 0A' "${2:-1}" "$1")" /proc/net/tcp; }
 
 # close_inherited: a daemon must not keep a caller's pipes or locks open.
 close_inherited() {
