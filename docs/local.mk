@@ -8,6 +8,8 @@ dist_doc_DATA = \
 	docs/claims.md \
 	docs/decision-multifactor.md \
 	docs/design.md \
+	docs/installing.md \
 	docs/releases.md \
+	docs/restarts.md \
 	docs/state_format.md \
 	docs/usage.md

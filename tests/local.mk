@@ -69,10 +69,16 @@ LIVE_TESTS = \
 	tests/t1020-lock-holds.t \
 	tests/t8002-state-file.t \
 	tests/t8001-rebuild.t \
+	tests/t8010-kills.t \
 	tests/t8020-takeover.t \
+	tests/t8030-in-and-out.t \
+	tests/t8040-controller.t \
+	tests/t8041-database.t \
+	tests/t8042-clock.t \
 	tests/t9001-valgrind.t
 
 EXTRA_DIST += \
+	tests/audit \
 	tests/check_main.h \
 	tests/count \
 	tests/lib.sh \

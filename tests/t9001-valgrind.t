@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # slurmctld under valgrind's memcheck with jobs, arrays, requeues, the tools, a
-# reconfigure and a stop: no error and no definite leak has a frame of ours.
+# reconfigure and a stop, from its state and with a rebuild: no error and no definite leak has a frame of ours.
 
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/lib.sh
@@ -40,6 +40,20 @@ on memcheck scancel "$blocker"
 ok "the queue empties" wait_for 120 empty
 ok "the controller stops" cluster memcheck stop slurmctld
 
+state=$(cluster_dir memcheck)/state/slurm_budget_state
+logged() { grep -q -- "$1" "$(controller_log memcheck)"; }
+rebuilt() { grep -qE 'usage rebuilt from the accounting database: [1-9]' "$(controller_log memcheck)"; }
+cluster memcheck start slurmctld
+ok "it goes on from its state" wait_for 60 logged 'usage as saved at'
+ok "a job runs under it" wait_for 60 job_is memcheck "$(sleeper memcheck bob b 1 60)" RUNNING
+ok "it stops again" cluster memcheck stop slurmctld
+rm -f "$state"
+cluster memcheck start slurmctld
+ok "without its state usage is rebuilt" wait_for 60 rebuilt
+on memcheck scancel -A b
+ok "and that job ends" wait_for 60 empty
+ok "it stops for good" cluster memcheck stop slurmctld
+
 # findings: the headings of memcheck's error blocks that have a frame in our modules.
 findings() {
 	awk '
@@ -49,7 +63,8 @@ findings() {
 		/priority_budget\.so|libslurm_budget_|\/(plugins|plugins\/slurm|common)\/[a-z_]+\.(c|cc|h):/ { ours = 1 }
 		END { if (ours) print heading }' "$reports"/* | grep -vE '^(Memcheck|Command|Copyright|Using|Parent|Warning: invalid file descriptor)' || true
 }
-ok "memcheck saw the controller to its end" grep -qs 'ERROR SUMMARY' "$reports"/*
+ended=$(grep -ls 'ERROR SUMMARY' "$reports"/* | wc -l)
+ok "memcheck saw the controllers to their end ($ended reports)" test "$ended" -ge 3
 found=$(findings)
 is "no error and no definite leak of ours" "$found" ""
 [[ -z $found ]] || grep -hB2 -A12 -E 'priority_budget|libslurm_budget_' "$reports"/* | head -60 | sed 's/^/# /'
