@@ -444,7 +444,8 @@ RunKey Ledger::free_key(std::uint32_t job_id, std::uint32_t first) const {
     RunKey key{.job_id = job_id, .restart_count = first};
     runs_.for_each_of(job_id, [&](Slot slot) {
         const std::uint32_t taken = runs_[slot].key.restart_count;
-        if (taken >= key.restart_count && taken - first < kRetiredRestarts - kPastRestarts) key.restart_count = taken + 1;
+        if (taken >= key.restart_count && taken - first < kRetiredRestarts - kPastRestarts)
+            key.restart_count = taken + 1;
     });
     return key;
 }
@@ -648,7 +649,7 @@ Ledger::Ledger(Seconds window, const LedgerImage& image, Seconds now) : Ledger(w
     for (std::size_t i = 0; i < owners.size(); ++i)
         if (owners[i] != kNobody) owners_[owners[i]].parent = owners[image.owners[i].parent];
     advance(now);
-    scan_ = 1;  // which has seen none of the runs
+    scan_ = 1;                          // which has seen none of the runs
     std::vector<const SavedRun*> runs;  // by end, as they are to be listed
     runs.reserve(image.runs.size());
     for (const SavedRun& run : image.runs)
@@ -789,8 +790,8 @@ void Ledger::file(Slot slot) {
     if (!std::exchange(run.expiring, true)) ended_.push_back(slot);
 }
 
-// Drops ended runs that have left the window, and frees the slots of those taken out. One that ended out of order is kept
-// until those before it have left; one that is to end in the future makes way.
+// Drops ended runs that have left the window, and frees the slots of those taken out. One that ended out of order is
+// kept until those before it have left; one that is to end in the future makes way.
 void Ledger::forget_runs() {
     while (!ended_.empty()) {
         const Slot slot = ended_.front();

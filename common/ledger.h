@@ -47,8 +47,8 @@ struct RunView {
     std::optional<Seconds> end = {};  // nothing while it runs
     Seconds contract = 0;             // protected seconds from the start (0: none); suspended time not counted (U6)
     bool suspended = false;
-    bool refunded = false;  // U7: the cluster broke the contract, nothing is charged
-    Seconds changed = 0;    // when rate or suspended last changed (resize or suspend time), 0: unknown
+    bool refunded = false;         // U7: the cluster broke the contract, nothing is charged
+    Seconds changed = 0;           // when rate or suspended last changed (resize or suspend time), 0: unknown
     Seconds suspended_before = 0;  // how long it was suspended in all, but for a suspension that lasts
     Seconds submitted = 0;         // 0: unknown. A run that starts later than a known one of its key, and was
                                    // submitted later, is of another job: Slurm has started its ids over

@@ -39,8 +39,7 @@ std::vector<PendingJob> pending_jobs(std::span<const QueueEntry> entries, Rate s
 // How many tasks of each entry get records of their own: those before the last
 // unbroken run of its places, and none behind the point at which the jobs ahead
 // that can start at all have taken everything that can become free.
-std::vector<std::uint32_t> splits(std::span<const Place> places, std::span<const QueueEntry> entries,
-                                  Rate startable) {
+std::vector<std::uint32_t> splits(std::span<const Place> places, std::span<const QueueEntry> entries, Rate startable) {
     std::vector<std::uint32_t> last(entries.size(), 0);  // the last place each entry has
     for (const Place& place : places) last[place.job] = std::max(last[place.job], place.task);
     std::vector<std::uint32_t> split(entries.size(), 0);
@@ -55,8 +54,7 @@ std::vector<std::uint32_t> splits(std::span<const Place> places, std::span<const
 }
 
 // The places as records: tasks split off, then the rest of the array as one.
-std::vector<NumberedPlace> records(std::span<const Place> places, std::span<const QueueEntry> entries,
-                                   Rate startable) {
+std::vector<NumberedPlace> records(std::span<const Place> places, std::span<const QueueEntry> entries, Rate startable) {
     const std::vector<std::uint32_t> split = splits(places, entries, startable);
     std::vector<NumberedPlace> result;
     result.reserve(entries.size());
@@ -74,8 +72,7 @@ std::vector<NumberedPlace> records(std::span<const Place> places, std::span<cons
 void number_band(std::span<NumberedPlace> places, std::span<const QueueEntry> entries, NumberBand band) {
     std::vector<std::uint32_t> numbers;
     numbers.reserve(places.size());
-    for (const NumberedPlace& place : places)
-        numbers.push_back(place.task == 0 ? entries[place.entry].number : 0);
+    for (const NumberedPlace& place : places) numbers.push_back(place.task == 0 ? entries[place.entry].number : 0);
     renumber(numbers, band);
     for (std::size_t i = 0; i < places.size(); ++i) {
         places[i].number = numbers[i];
@@ -90,7 +87,9 @@ Bands bands(Parameters::Band no_gpu) {
     constexpr std::uint32_t kNarrow = std::uint32_t{1} << 28;
     switch (no_gpu) {
         case Parameters::Band::kFirst:
-            return {.allocated = {kNarrow, kWide}, .no_gpu = {kWide, kPriorityHigh}, .unallocated = {kPriorityLow, kNarrow}};
+            return {.allocated = {kNarrow, kWide},
+                    .no_gpu = {kWide, kPriorityHigh},
+                    .unallocated = {kPriorityLow, kNarrow}};
         case Parameters::Band::kLast:
             return {.allocated = {kWide + kNarrow, kPriorityHigh},
                     .no_gpu = {kPriorityLow, kWide},
@@ -111,11 +110,9 @@ std::vector<NumberedPlace> place_queue(const Tree& tree, std::span<const NodeUsa
     std::vector<NumberedPlace> result = records(places, entries, startable);
     for (std::size_t i = 0; i < result.size(); ++i) result[i].position = static_cast<std::uint32_t>(i + 1);
 
-    const auto first_unallocated =
-        std::find_if(result.begin(), result.end(),
-                     [&](const NumberedPlace& place) {
-                         return class_in_queue(tree, entries[place.entry].job) == RunClass::kUnallocated;
-                     });
+    const auto first_unallocated = std::find_if(result.begin(), result.end(), [&](const NumberedPlace& place) {
+        return class_in_queue(tree, entries[place.entry].job) == RunClass::kUnallocated;
+    });
     const auto allocated_count = static_cast<std::size_t>(first_unallocated - result.begin());
     const Bands band = bands(parameters.no_gpu_band);
     number_band(std::span(result).first(allocated_count), entries, band.allocated);
@@ -123,7 +120,9 @@ std::vector<NumberedPlace> place_queue(const Tree& tree, std::span<const NodeUsa
     return result;
 }
 
-void FirstEligible::begin_scan() { ++scan_; }
+void FirstEligible::begin_scan() {
+    ++scan_;
+}
 
 std::optional<Seconds> FirstEligible::see(std::uint32_t job_id, std::optional<Seconds> eligible_time) {
     Memory& memory = jobs_[job_id];

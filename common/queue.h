@@ -47,12 +47,12 @@ struct QueueEntry {
 
 // A record of the queue after the splits, and the number it ought to have.
 struct NumberedPlace {
-    std::uint32_t entry = 0;      // index into the entries given
-    std::uint32_t task = 0;       // 0: the record as it is, or the first task to be split off; k: the next ones
-    bool rest = false;            // what remains of the array record after the splits
+    std::uint32_t entry = 0;  // index into the entries given
+    std::uint32_t task = 0;   // 0: the record as it is, or the first task to be split off; k: the next ones
+    bool rest = false;        // what remains of the array record after the splits
     std::uint32_t number = 0;
-    std::uint32_t position = 0;   // 1 is first
-    bool changed = false;         // false: entry has just this number already, and no split is due
+    std::uint32_t position = 0;  // 1 is first
+    bool changed = false;        // false: entry has just this number already, and no split is due
 };
 
 // Ranks and numbers the pending jobs. startable: the GPU weight that could be

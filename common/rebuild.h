@@ -59,11 +59,11 @@ class Gap {
 // How the rows went.
 struct PastCounts {
     RowCounts rows;
-    std::size_t runs = 0;          // charged, or free, in the window
-    std::size_t changes = 0;       // of these new, or other than known
-    std::size_t untagged = 0;      // of the new ones: charged by what their account has today
-    std::size_t systems = 0;       // of root or SlurmUser
-    std::optional<Seconds> oldest; // the first start in the rows
+    std::size_t runs = 0;           // charged, or free, in the window
+    std::size_t changes = 0;        // of these new, or other than known
+    std::size_t untagged = 0;       // of the new ones: charged by what their account has today
+    std::size_t systems = 0;        // of root or SlurmUser
+    std::optional<Seconds> oldest;  // the first start in the rows
 };
 
 // Takes up the rows of an answer of sacct (U10): class and contract from the tag, else by whether the leaf has

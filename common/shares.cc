@@ -28,8 +28,7 @@ std::vector<long double> level_fs(const Tree& tree, const Claims& claims) {
             level.push_back(child);
             used += static_cast<long double>(claims.numerator(child));
         }
-        std::sort(level.begin(), level.end(),
-                  [&](NodeIndex a, NodeIndex b) { return claims.compare(a, b) < 0; });
+        std::sort(level.begin(), level.end(), [&](NodeIndex a, NodeIndex b) { return claims.compare(a, b) < 0; });
         for (std::size_t i = 0; i < level.size(); ++i) {
             const NodeIndex n = level[i];
             const Node& node = tree.node(n);
@@ -102,12 +101,14 @@ std::vector<long double> sums(std::span<const Association> associations, std::sp
     return sum;
 }
 
-long double part(long double amount, long double whole) { return whole > 0 ? amount / whole : 0; }
+long double part(long double amount, long double whole) {
+    return whole > 0 ? amount / whole : 0;
+}
 
 }  // namespace
 
-std::vector<Share> shares(std::span<const Association> associations, const Tree& tree,
-                          std::span<const Wide> own, const Claims& claims) {
+std::vector<Share> shares(std::span<const Association> associations, const Tree& tree, std::span<const Wide> own,
+                          const Claims& claims) {
     std::unordered_map<AssocId, std::size_t> by_id;
     for (std::size_t i = 0; i < associations.size(); ++i) by_id.emplace(associations[i].id, i);
     const std::vector<long double> used = sums(associations, own, by_id);
@@ -134,7 +135,8 @@ std::vector<Share> shares(std::span<const Association> associations, const Tree&
         share.norm_shares = counts ? static_cast<double>(norm_share(tree.node(node))) : 0;
         share.level_fs = counts ? level[node] : 0;
         if (counts && !association.user.empty())
-            share.fs_factor = 1.0 - static_cast<double>(ranks.rank(node)) / static_cast<double>(std::max<std::uint32_t>(ranks.leaves(), 1));
+            share.fs_factor = 1.0 - static_cast<double>(ranks.rank(node)) /
+                                        static_cast<double>(std::max<std::uint32_t>(ranks.leaves(), 1));
         result.push_back(share);
     }
     return result;

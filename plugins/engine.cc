@@ -523,9 +523,11 @@ void Engine::tell_of_past(const Gap::Part& part, const PastCounts& counts, bool 
     std::string line = "usage rebuilt from the accounting database: " + std::to_string(fetched_.changes) + " of " +
                        std::to_string(fetched_.runs) + " runs were not known";
     if (fetched_.untagged > 0)
-        line += ", " + std::to_string(fetched_.untagged) + " of them without a tag, and charged if they have a budget today";
+        line += ", " + std::to_string(fetched_.untagged) +
+                " of them without a tag, and charged if they have a budget today";
     if (fetched_.rows.no_end > 0)
-        line += "; " + std::to_string(fetched_.rows.no_end) + " rows without an end, counted only if slurmctld has the job";
+        line +=
+            "; " + std::to_string(fetched_.rows.no_end) + " rows without an end, counted only if slurmctld has the job";
     if (fetched_.rows.unreadable > 0) line += "; " + std::to_string(fetched_.rows.unreadable) + " rows cannot be read";
     messages.info(line);
     const Seconds begin = part.to - parameters_.window;

@@ -773,7 +773,9 @@ class RandomScene {
 constexpr int kOracleRounds = 20;
 constexpr int kScenesARound = 500;
 
-std::uint64_t scenes_a_round() { return static_cast<std::uint64_t>(rounds(kScenesARound)); }
+std::uint64_t scenes_a_round() {
+    return static_cast<std::uint64_t>(rounds(kScenesARound));
+}
 
 START_TEST(order_is_that_of_a_plain_filling) {
     for (std::uint64_t i = 0; i < scenes_a_round(); ++i) {

@@ -803,7 +803,8 @@ const PlayedScene kPastScenes[] = {
     {"U6: a suspension that nobody saw, of a new run",
      [](Scene& s) {
          s.ledger.advance(kT + 200);
-         for (int i = 0; i < 3; ++i) s.show({.start = kT, .contract = 500, .changed = kT + 150, .suspended_before = 40});
+         for (int i = 0; i < 3; ++i)
+             s.show({.start = kT, .contract = 500, .changed = kT + 150, .suspended_before = 40});
      },
      8 * 160, 0, 8 * 340, 8},
     {"U6: of a known one",
@@ -969,10 +970,7 @@ const struct {
      {{30, {{.start = 10}}}, {60, {}}, {100, {{.start = 10, .changed = 70}}}},
      {{resized_row(10, 50), 8}, {resized_row(50, 70), 2}},
      320 + 40 + 240},
-    {"one that has gone ended later than it was seen",
-     {{30, {run_from(10)}}, {100, {}}},
-     {{row_of(10, 60), 8}},
-     400},
+    {"one that has gone ended later than it was seen", {{30, {run_from(10)}}, {100, {}}}, {{row_of(10, 60), 8}}, 400},
     {"after one that has gone came others",
      {{30, {run_from(10)}}, {100, {}}},
      {{row_of(10, 40), 8}, {row_of(40, 50), 8}, {row_of(60, 70), 4}},
@@ -981,7 +979,8 @@ const struct {
      {{30, {run_from(10)}}, {60, {}}, {90, {run_from(10)}}},
      {{row_of(10, 40), 8}, {row_of(50, 60), 8}},
      720},
-    {"U6: its suspension was seen", {{100, {{.start = 10, .end = 90, .changed = 50, .suspended_before = 20}}}},
+    {"U6: its suspension was seen",
+     {{100, {{.start = 10, .end = 90, .changed = 50, .suspended_before = 20}}}},
      {{{.start = 10, .end = 90, .suspended = 20}, 8}},
      480},
 };
@@ -1324,7 +1323,8 @@ START_TEST(past_owner) {
     check_own_usage(scene, row.why);
     list.push_back({.id = 20, .parent_id = 5, .account = "old"});
     scene.set_tree(list);
-    expect("U8: an account created again gets its own", row.why, scene.used("old"), row.past.account == "old" ? 100 : 0);
+    expect("U8: an account created again gets its own", row.why, scene.used("old"),
+           row.past.account == "old" ? 100 : 0);
 }
 END_TEST
 
@@ -1337,7 +1337,8 @@ START_TEST(restored_owners) {
     const LedgerImage image = scene.ledger.image();
     scene.ledger = Ledger(kWeek, image, kT + 100);
     ck_assert_msg(scene.ledger.image() == image, "the image of the restored one is the same");
-    ck_assert_msg(budget::gpu_seconds(scene.ledger.node_usage()[kRoot].allocated.box) == 800, "without a tree: the root's");
+    ck_assert_msg(budget::gpu_seconds(scene.ledger.node_usage()[kRoot].allocated.box) == 800,
+                  "without a tree: the root's");
     scene.show({.start = kT});
     ck_assert_msg(scene.ledger.image() == image, "an id that is unknown yet moves nothing");
     scene.set_tree(scene.associations);
@@ -1710,7 +1711,8 @@ START_TEST(any_nonsense) {
         ck_assert_msg(count == scene.ledger.run_count() && count < 400, "%zu runs", count);
     }
     const LedgerImage image = scene.ledger.image();
-    ck_assert_msg(Ledger(40, image, image.now).image().runs.size() <= image.runs.size(), "a shorter window has no more");
+    ck_assert_msg(Ledger(40, image, image.now).image().runs.size() <= image.runs.size(),
+                  "a shorter window has no more");
     ck_assert_msg(Ledger(60, image, image.now).image() == image, "saved, restored and saved again");
     scene.ledger.begin_scan(now);
     scene.ledger.end_scan();

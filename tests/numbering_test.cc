@@ -107,7 +107,9 @@ std::size_t longest_that_can_stay(const std::vector<std::uint32_t>& numbers, Num
     return longest;
 }
 
-std::uint64_t seeds(int whole) { return static_cast<std::uint64_t>(rounds(whole)); }
+std::uint64_t seeds(int whole) {
+    return static_cast<std::uint64_t>(rounds(whole));
+}
 
 START_TEST(random_queues_in_narrow_bands) {
     for (std::uint64_t seed = 0; seed < seeds(3000); ++seed) {

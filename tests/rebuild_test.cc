@@ -53,8 +53,8 @@ const struct {
 } kAsked[] = {
     {"nothing is missing", [](Gap&) {}, kT, "", -kT},
     {"a short time is one part", [](Gap& gap) { gap.open(kT - 60); }, kT, "-60..0 all ", -60},
-    {"days are asked for one by one",
-     [](Gap& gap) { gap.open(kT - 2 * kDay - 5); }, kT, "-172805..-86405 -86405..-5 -5..0 all ", -172805},
+    {"days are asked for one by one", [](Gap& gap) { gap.open(kT - 2 * kDay - 5); }, kT,
+     "-172805..-86405 -86405..-5 -5..0 all ", -172805},
     {"the earlier start counts",
      [](Gap& gap) {
          gap.open(kT - 60);
@@ -232,8 +232,10 @@ END_TEST
 
 START_TEST(tells_the_oldest) {
     Scene scene;
-    const PastCounts counts = scene.fill(row("1", "a|ann", 500, 300, "COMPLETED", 8) + row("2", "a|ann", 900, 300, "COMPLETED", 0));
-    ck_assert_msg(counts.oldest == kT - 500 || counts.oldest == kT - 900, "%ld", static_cast<long>(counts.oldest.value_or(0)));
+    const PastCounts counts =
+        scene.fill(row("1", "a|ann", 500, 300, "COMPLETED", 8) + row("2", "a|ann", 900, 300, "COMPLETED", 0));
+    ck_assert_msg(counts.oldest == kT - 500 || counts.oldest == kT - 900, "%ld",
+                  static_cast<long>(counts.oldest.value_or(0)));
     ck_assert_msg(scene.fill("").oldest == std::nullopt, "nothing");
 }
 END_TEST

@@ -160,4 +160,6 @@ Suite* shares_suite() {
 
 }  // namespace
 
-int main() { return run_suite(shares_suite()); }
+int main() {
+    return run_suite(shares_suite());
+}
