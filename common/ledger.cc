@@ -240,12 +240,6 @@ bool overlaps(const Run& run, Seconds start, Seconds end) {
     return run.start == start || (run.start < end && start < run.until);
 }
 
-// Does the view show another job under the key of a known run (Slurm has started its ids over)?
-bool is_another_job(const Run& run, const RunView& view) {
-    if (view.start <= run.start) return false;
-    return view.submitted > run.start || (run.ended && view.start >= run.until);
-}
-
 // Calls put(at, change) for the edges of the rate that is charged (U2, U6).
 template <typename Put>
 void for_each_charge(const Run& run, Put put) {
@@ -270,6 +264,11 @@ Wide commitment(const Run& run, Seconds now) {
 }
 
 }  // namespace
+
+bool is_another_job(const Run& run, const RunView& view) {
+    if (view.start <= run.start) return false;
+    return view.submitted > run.start || (run.ended && view.start >= run.until);
+}
 
 RunTable::Slot RunTable::find(RunKey key) const {
     if (buckets_.empty()) return kNone;

@@ -103,6 +103,10 @@ struct alignas(64) Run {
     std::uint32_t next = ~0u;           // in the chain of its bucket, or of free slots
 };
 
+// Does the view show another job under the key of a known run? Slurm has started its ids over: the view's
+// run was submitted after the known one had started, or starts after that had ended.
+bool is_another_job(const Run& run, const RunView& view);
+
 // Who is charged: an association by name, whether it still exists or not.
 struct Owner {
     std::string account;  // empty for the owner of runs whose association was never known

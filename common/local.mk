@@ -23,6 +23,8 @@ common_libbudget_policy_la_SOURCES = \
 	common/result.h \
 	common/run_tag.cc \
 	common/run_tag.h \
+	common/run_terms.cc \
+	common/run_terms.h \
 	common/shares.cc \
 	common/shares.h \
 	common/snapshot.cc \

@@ -25,6 +25,7 @@
 #include "common/queue.h"
 #include "common/rebuild.h"
 #include "common/run_tag.h"
+#include "common/run_terms.h"
 #include "common/shares.h"
 #include "common/snapshot.h"
 #include "common/time_text.h"
@@ -256,8 +257,6 @@ RunClass Engine::class_of(std::uint32_t assoc_id) const {
     return leaf && tree_.node(*leaf).has_budget ? RunClass::kAllocated : RunClass::kUnallocated;
 }
 
-// Class and contract of a run are fixed at its start (C6): they are those of the first sight. Of a run
-// that was on before, its tag tells.
 RunView Engine::run_view(const budget_job& job) const {
     RunView run;
     run.key = {.job_id = job.job_id, .restart_count = job.restart_count};
@@ -269,18 +268,10 @@ RunView Engine::run_view(const budget_job& job) const {
     run.changed = job.changed;
     run.suspended_before = job.suspended_before;
     run.submitted = job.submitted;
-    const Run* known = ledger_.find(run.key);
-    if (known && run.start > known->start && run.submitted > known->start) known = nullptr;
-    if (known) {
-        run.run_class = known->run_class;
-        run.contract = known->contract;
-    } else {
-        const bool was_on = job.start < loaded_at_ && job.tag.readable;
-        run.run_class = was_on ? tag_of(job.tag).run_class : class_of(job.assoc_id);
-        if (job.tag.readable && run.run_class == RunClass::kAllocated) run.contract = job.tag.contract;
-    }
-    const bool is_broken = job.broken && run.end && *run.end < run.start + run.suspended_before + run.contract;
-    run.refunded = run.end && (is_broken || (known && known->refunded));
+    RunSigns signs = {
+        .by_budget = class_of(job.assoc_id), .seen_starting = job.start >= loaded_at_, .broken = job.broken};
+    if (job.tag.readable) signs.tag = tag_of(job.tag);
+    settle_terms(run, ledger_.find(run.key), signs);
     return run;
 }
 
@@ -291,10 +282,7 @@ void Engine::take_up_tags(const budget_pass& pass, PassMemory& memory) const {
         if (job.state != BUDGET_JOB_RUNNING && job.state != BUDGET_JOB_SUSPENDED) continue;
         const Run* run = ledger_.find({.job_id = job.job_id, .restart_count = job.restart_count});
         if (!run) continue;
-        RunTag wanted;
-        wanted.run_class = run->run_class;
-        if (run->run_class == RunClass::kAllocated) wanted.contract = run->contract;
-        if (job.beyond_tres) wanted.rate = job.rate;
+        const RunTag wanted = tag_for(*run, job.rate, job.beyond_tres);
         if (job.tag.readable && tag_of(job.tag) == wanted) continue;
         memory.taggings.push_back({.job = static_cast<std::uint32_t>(i), .tag = shown_tag(wanted)});
     }

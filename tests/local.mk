@@ -29,6 +29,7 @@ UNIT_TESTS = \
 	tests/queue_test \
 	tests/rebuild_test \
 	tests/run_tag_test \
+	tests/run_terms_test \
 	tests/shares_test \
 	tests/snapshot_test \
 	tests/time_text_test \

@@ -19,6 +19,7 @@ declare -A may_include=(
     [parameters]="units result time_text usage_window"
     [ledger]="units result tree usage_window contract"
     [run_tag]="units ledger"
+    [run_terms]="units ledger run_tag"
     [accounting_rows]="units result tree time_text parameters ledger run_tag"
     [rebuild]="units result tree ledger parameters accounting_rows run_tag"
     [claim]="units result tree usage_window contract ledger parameters"
