@@ -380,6 +380,23 @@ void Ledger::set_window(Seconds window) {
     }
     if (slot == RunTable::kNone) return observe_new(view);
     Run& run = runs_[slot];
+    if (run.beside || view.start < run.start || view.suspended_before > 0) return observe_whole(run, slot, view);
+    run.scan = scan_;
+    run.gone = false;
+    if (!run.ended) run.until = now();
+    const OwnerIndex known = owner_by_assoc_.find(view.assoc);
+    const OwnerIndex owner = known == OwnerById::kNone ? run.owner : known;
+    const Seconds from = first_difference(run, view, owner, now());
+    if (from == kNever && run.contract == view.contract) return;
+
+    post(run, from, -1);
+    take_up(run, view, owner);
+    post(run, from, 1);
+    file(slot);
+}
+
+// The same of a run that past ones or unseen suspensions may have to do with, as few have.
+[[gnu::noinline]] void Ledger::observe_whole(Run& run, Slot slot, const RunView& view) {
     const PastParts past = run.beside || view.start < run.start ? take_past(view) : PastParts();
     run.scan = scan_;
     run.gone = false;

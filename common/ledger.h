@@ -311,6 +311,7 @@ class Ledger {
     OwnerIndex owner_of(const RunView& view, const Run& run, const PastParts& past) const;
 
     void observe_new(const RunView& view);
+    void observe_whole(Run& run, Slot slot, const RunView& view);
     PastParts take_past(const RunView& view);
     static void take_up_parts(Run& run, const PastParts& parts);
     void take_up(Run& run, const RunView& view, OwnerIndex owner) const;
