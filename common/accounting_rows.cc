@@ -10,6 +10,7 @@
 #include <charconv>
 #include <limits>
 
+#include "run_terms.h"
 #include "time_text.h"
 
 namespace budget {
@@ -240,13 +241,13 @@ void RowReader::take_up() {
         ++counts_.not_started;
         return;
     }
-    const std::optional<RunTag> tag = read_tag(row_.admin_comment);
-    if (row_.gpus.empty() && (!tag || tag->rate.value_or(0) == 0)) {
+    row_.tag = read_tag(row_.admin_comment);
+    if (row_.gpus.empty() && (!row_.tag || row_.tag->rate.value_or(0) == 0)) {
         ++counts_.without_gpus;
         return;
     }
     if (!row_.end) ++counts_.no_end;
-    if (!tag) ++counts_.untagged;
+    if (!row_.tag) ++counts_.untagged;
     visit_(row_);
 }
 
@@ -290,7 +291,7 @@ Rate RowRates::rate(const AccountingRow& row, const std::optional<RunTag>& tag) 
 bool is_refunded(const AccountingRow& row, Seconds contract) {
     const bool broken = row.state == "NODE_FAIL" || row.state == "BOOT_FAIL" || row.state == "LAUNCH_FAILED";
     if (!broken || !row.start || !row.end) return false;
-    return Wide{*row.end} < Wide{*row.start} + row.suspended + contract;
+    return ends_within_contract(*row.start, *row.end, row.suspended, contract);
 }
 
 }  // namespace budget

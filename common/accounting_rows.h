@@ -47,6 +47,7 @@ struct AccountingRow {
     std::string_view state;          // first word: COMPLETED, CANCELLED, NODE_FAIL, RESIZING, ...
     std::vector<TresCount> gpus;     // of AllocTRES: gpu, shard and mps, none of them 0
     std::string_view admin_comment;  // as a whole; the tag is at its front (run_tag.h)
+    std::optional<RunTag> tag = {};  // at the front of the comment
 };
 
 // How the rows went. Each is visited, or counted as one of the first four.

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "run_tag.h"
-
 namespace budget {
 
 void Gap::open(Seconds from) {
@@ -63,28 +61,27 @@ Result<PastCounts> take_up_past(Ledger& ledger, const Tree& tree, std::string_vi
             ++counts.systems;
             return;
         }
-        const std::optional<RunTag> tag = read_tag(row.admin_comment);
         PastRun run = {.job_id = row.job_id,
                        .assoc = row.assoc,
                        .account = row.account,
                        .user = row.user,
                        .partition = row.partition,
-                       .rate = rates.rate(row, tag),
+                       .rate = rates.rate(row, row.tag),
                        .start = *row.start,
                        .end = *row.end,
                        .suspended = row.suspended};
         if (run.rate == 0) return;
         run.run_class = has_budget(tree, row) ? RunClass::kAllocated : RunClass::kUnallocated;
-        if (tag) {
-            run.run_class = tag->run_class;
-            run.contract = tag->contract;
+        if (row.tag) {
+            run.run_class = row.tag->run_class;
+            run.contract = row.tag->contract;
         }
         run.refunded = is_refunded(row, run.contract);
         run.resized = row.state == "RESIZING";
         ++counts.runs;
         if (!ledger.observe_past(run)) return;
         ++counts.changes;
-        if (!tag) ++counts.untagged;
+        if (!row.tag) ++counts.untagged;
     };
     Result<RowCounts> rows = read_accounting_rows(text, delimiter, take_up);
     if (!rows) return Error{rows.error()};

@@ -15,8 +15,13 @@ void settle_terms(RunView& run, const Run* known, const RunSigns& signs) {
         run.run_class = signs.tag && !signs.seen_starting ? signs.tag->run_class : signs.by_budget;
         run.contract = signs.tag && run.run_class == RunClass::kAllocated ? signs.tag->contract : 0;
     }
-    const bool within = run.end && *run.end < run.start + run.suspended_before + run.contract;
-    run.refunded = run.end && ((signs.broken && within) || (known && known->refunded));
+    const bool is_broken =
+        signs.broken && run.end && ends_within_contract(run.start, *run.end, run.suspended_before, run.contract);
+    run.refunded = run.end && (is_broken || (known && known->refunded));
+}
+
+bool ends_within_contract(Seconds start, Seconds end, Seconds suspended, Seconds contract) {
+    return Wide{end} < Wide{start} + suspended + contract;
 }
 
 RunTag tag_for(const Run& run, Rate rate, bool beyond_tres) {

@@ -28,6 +28,9 @@ struct RunSigns {
 // the tag's. A run that the cluster ends inside its contract is refunded, once and for all.
 void settle_terms(RunView& run, const Run* known, const RunSigns& signs);
 
+// Does a run end before its contract is over? Suspended time is none of the contract (U6).
+bool ends_within_contract(Seconds start, Seconds end, Seconds suspended, Seconds contract);
+
 // The tag that the record has to bear; beyond_tres: AllocTRES does not tell the rate.
 RunTag tag_for(const Run& run, Rate rate, bool beyond_tres);
 
