@@ -14,6 +14,7 @@ BESIDE = -Wl,-rpath,'$$ORIGIN'
 # The state file; also for tests without the engine.
 noinst_LTLIBRARIES += plugins/libbudget_state.la
 plugins_libbudget_state_la_SOURCES = \
+	plugins/ledger_bytes.cc \
 	plugins/ledger_file.cc \
 	plugins/ledger_file.h
 plugins_libbudget_state_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS)

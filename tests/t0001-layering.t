@@ -85,7 +85,7 @@ in_engine() {
     fi
 }
 
-# in_ledger_file HEADER: plugins/ledger_file
+# in_ledger_file HEADER: plugins/ledger_file and plugins/ledger_bytes
 in_ledger_file() {
     if is_slurms "$1" || [[ $1 == *slurm/* ]]; then
         echo "the state file knows no type of Slurm"
@@ -123,7 +123,7 @@ wrong_arrows() {
             noun=${file##*/}
             why=$(in_common "${noun%.*}" "$header")
             ;;
-        plugins/ledger_file.*) why=$(in_ledger_file "$header") ;;
+        plugins/ledger_file.* | plugins/ledger_bytes.*) why=$(in_ledger_file "$header") ;;
         plugins/*.cc | plugins/engine*.h) why=$(in_engine "$header") ;;
         plugins/*) why=$(in_plugin "$header") ;;
         *) why=$(elsewhere "$file" "$header") ;;
@@ -180,6 +180,7 @@ told plugins/engine.cc '#include "src/slurmctld/slurmctld.h"'
 told plugins/engine.cc '#include "plugins/slurm/job_view.h"'
 told plugins/ledger_file.h '#include <slurm/slurm.h>'
 told plugins/ledger_file.cc '#include "plugins/engine.h"'
+told plugins/ledger_bytes.cc '#include "plugins/engine.h"'
 told plugins/ledger_file.cc '#include "slurm/compat.h"'
 told plugins/priority_budget.c '#include "common/claim.h"'
 told plugins/priority_budget.c '#include "plugins/ledger_file.h"'
