@@ -143,6 +143,7 @@ serves() { on "$1" scontrol ping 2>/dev/null | grep -q 'is UP'; }
 # told_all NAME: slurmctld has nothing left to tell slurmdbd.
 told_all() { on "$1" sdiag 2>/dev/null | grep -q 'DBD Agent queue size: *0'; }
 
-# log_lines NAME PATTERN: how many lines of slurmctld's log have it; logged_since NAME PATTERN COUNT: more than so many.
+# log_lines NAME PATTERN: how many lines of slurmctld's log have it; logged NAME PATTERN: any; logged_since NAME PATTERN COUNT: more than so many.
 log_lines() { grep -c -- "$2" "$(controller_log "$1")"; }
+logged() { grep -q -- "$2" "$(controller_log "$1")"; }
 logged_since() { (($(log_lines "$1" "$2") > $3)); }

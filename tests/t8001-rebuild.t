@@ -27,12 +27,10 @@ ended() { [[ $(on rebuild sacct -X -n -P -j "$1" -o State | tail -1) =~ ^(COMPLE
 gone() { ended "$1" && [[ -z $(on rebuild scontrol -o show job "$1" 2>/dev/null) ]]; }
 comment() { on rebuild scontrol -o show job "$1" | sed -n 's/.*AdminComment=\(.*[^ ]\) *\(SystemComment\|Comment\|StdErr\)=.*/\1/p'; }
 recorded_comment() { on rebuild sacct -X -n -P -j "$1" -o AdminComment; }
-recorded() { gpu_seconds rebuild "$began" "$(date +%s)" | awk -v a="$1" '$1 == a { print $2; found = 1 } END { if (!found) print 0 }'; }
 # instant_of PATTERN: of the last such line of the log, in milliseconds.
 instant_of() { date -d "$(grep -- "$1" "$(controller_log rebuild)" | tail -1 | sed 's/^\[\([^]]*\)\].*/\1/')" +%s%3N; }
 used_some() { (($(raw_usage rebuild "$1") >= $2)); }
 used() { [[ $(raw_usage rebuild "$1") == "$2" ]]; }
-logged() { grep -q -- "$1" "$(controller_log rebuild)"; }
 sql() { mariadb --no-defaults --socket="$(cluster_dir rebuild)/db/socket" --user=root -BNe "$1" slurm_acct_db; }
 state_file() { printf '%s/state/slurm_budget_state' "$(cluster_dir rebuild)"; }
 # add_row_without_end JOB NEW-ID: slurmdbd has one more run of that job, begun half an hour ago, which never ended.
@@ -76,10 +74,10 @@ is "usage is right from the first look on" "$(raw_usage rebuild past)" "$want_pa
 took=$(($(instant_of 'usage rebuilt from the accounting database') - $(instant_of 'started on cluster')))
 ok "the accounting database was asked within 3 s of slurmctld's start: $took ms" test "$took" -ge 0 -a "$took" -le 3000
 is "US-05: the earlier run of a requeued job is counted" "$(raw_usage rebuild again)" "$want_again"
-within "a job that runs is charged from its start on" "$(raw_usage rebuild live)" "$(recorded live)" 4
+within "a job that runs is charged from its start on" "$(raw_usage rebuild live)" "$(recorded rebuild live "$began")" 4
 is "US-07: a run that never ended in the database is left out" "$(raw_usage rebuild ghost)" 0
-ok "US-07: and counted in the log, with that of the job that runs" logged '3 rows without an end'
-ok "the log says that older history is missing" logged 'the accounting database has no run from before'
+ok "US-07: and counted in the log, with that of the job that runs" logged rebuild '3 rows without an end'
+ok "the log says that older history is missing" logged rebuild 'the accounting database has no run from before'
 ok "the running job bears its tag, before the text of others" wait_for 3 eval \
 	'[[ $(comment "$live") == "[budget class=allocated contract=0] text of others" ]]'
 
@@ -108,7 +106,7 @@ cluster rebuild stop slurmctld
 ok "there is a state file" test -s "$(state_file)"
 flip "$(state_file)" 100
 cluster rebuild start slurmctld
-ok "an error line says so" logged 'error: priority/budget:.*slurm_budget_state.*rebuilt from the accounting database'
+ok "an error line says so" logged rebuild 'error: priority/budget:.*slurm_budget_state.*rebuilt from the accounting database'
 ok "the file is kept" test -s "$(state_file).damaged"
 is "usage is as before" "$(on rebuild sshare -a -n -P -o Account,User,RawUsage)" "$before"
 is "that of the node kept for a user too" "$(raw_usage rebuild whole)" $((8 * $(on rebuild sacct -X -n -P -j "$whole" -o ElapsedRaw)))
@@ -116,7 +114,7 @@ is "that of the node kept for a user too" "$(raw_usage rebuild whole)" $((8 * $(
 note "a restart in good order"
 cluster rebuild restart slurmctld
 is "usage is as before" "$(on rebuild sshare -a -n -P -o Account,User,RawUsage)" "$before"
-ok "from the state file" logged 'usage as saved at'
+ok "from the state file" logged rebuild 'usage as saved at'
 ok "US-07: rows without an end are still left out" used ghost 0
 
 finish

@@ -132,6 +132,15 @@ ok "our state is on disk" wait_for 15 test -s "$dir/state/slurm_budget_state"
 used=$(raw_usage pair much)
 jobs=$(running)
 
+# backup_goes_on TIME SECONDS: the backup has taken control for the so-many-th time, and goes on where the primary was.
+backup_goes_on() {
+	ok "it has our thread" wait_for 5 our_thread slurmctld-backup
+	ok "and our state" wait_for 5 read_state slurmctld-backup "$1"
+	is "the same jobs run, since the same instants" "$(running)" "$jobs"
+	ok "from its first answer on it ranks right" ranks_right "$2" "$rich" "$poor"
+	ok "usage is no less than it was" used_much "$used"
+}
+
 # --- taken over on command -------------------------------------------------------------------------------------------
 
 ok "Slurm's state is on disk" saved "$keep"
@@ -139,11 +148,7 @@ note_time "SIGKILL, takeover by command"
 cluster pair kill slurmctld
 on pair scontrol takeover
 ok "the backup takes control" wait_for 20 in_control slurmctld-backup
-ok "it has our thread" wait_for 5 our_thread slurmctld-backup
-ok "and our state" wait_for 5 read_state slurmctld-backup 1
-is "the same jobs run, since the same instants" "$(running)" "$jobs"
-ok "from its first answer on it ranks right" ranks_right 3 "$rich" "$poor"
-ok "usage is no less than it was" used_much "$used"
+backup_goes_on 1 3
 ok "usage is as recorded, by its clock" wait_for 5 charged_as_recorded slurmctld-backup 24 much none some
 
 note_time "a requeue, starts and ends by its clock"
@@ -197,11 +202,7 @@ ok "Slurm's state is on disk" saved "$keep"
 note_time "SIGKILL, and nobody asks the backup"
 cluster pair kill slurmctld
 ok "the backup takes control by itself" wait_for 40 in_control slurmctld-backup
-ok "it has our thread" wait_for 5 our_thread slurmctld-backup
-ok "and our state" wait_for 5 read_state slurmctld-backup 2
-is "the same jobs run, since the same instants" "$(running)" "$jobs"
-ok "from its first answer on it ranks right" ranks_right 2 "$rich" "$poor"
-ok "usage is no less than it was" used_much "$used"
+backup_goes_on 2 2
 on pair scancel "$again"
 ok "whoever used less starts first" wait_for 10 job_is pair "$rich" RUNNING
 ok "it ends" wait_for 15 ended "$rich"

@@ -41,10 +41,9 @@ ok "the queue empties" wait_for 120 empty
 ok "the controller stops" cluster memcheck stop slurmctld
 
 state=$(cluster_dir memcheck)/state/slurm_budget_state
-logged() { grep -q -- "$1" "$(controller_log memcheck)"; }
 rebuilt() { grep -qE 'usage rebuilt from the accounting database: [1-9]' "$(controller_log memcheck)"; }
 cluster memcheck start slurmctld
-ok "it goes on from its state" wait_for 60 logged 'usage as saved at'
+ok "it goes on from its state" wait_for 60 logged memcheck 'usage as saved at'
 ok "a job runs under it" wait_for 60 job_is memcheck "$(sleeper memcheck bob b 1 60)" RUNNING
 ok "it stops again" cluster memcheck stop slurmctld
 rm -f "$state"
