@@ -51,6 +51,8 @@ class Scale {
 
     // The numerator of one unit of GPU time committed.
     Wide unit() const { return commitment_factor_; }
+    // And that of one unit of rate started, by the lead.
+    Wide running_unit() const { return running_factor_; }
 
    private:
     WindowShape shape_;
@@ -100,8 +102,10 @@ RunClass class_in_queue(const Tree& tree, const PendingJob& job) {
 
 Claims::Claims(const Tree& tree, std::span<const NodeUsage> usage, RunClass run_class, const Parameters& parameters,
                Rate capacity)
-    : margin_millis_(parameters.margin_millis) {
+    : margin_millis_(parameters.margin_millis), quantum_(parameters.quantum) {
     const Scale scale(parameters);
+    committed_unit_ = scale.unit();
+    running_unit_ = scale.running_unit();
     const std::vector<Wide> numerator = numerators(tree, usage, run_class, scale);
     whole_ = static_cast<double>(scale.unit()) * static_cast<double>(capacity) * static_cast<double>(parameters.window);
     nodes_.reserve(numerator.size());
@@ -126,27 +130,96 @@ std::weak_ordering Claims::compare(NodeIndex a, NodeIndex b) const {
 }
 
 std::optional<double> Claims::ratio(NodeIndex n) const {
+    return ratio(n, 0);
+}
+
+std::optional<double> Claims::ratio(NodeIndex n, Wide ahead) const {
     const NodeClaim& node = nodes_[n];
     const double entitled = node.entitlement * whole_;
     if (!node.has_budget || !(entitled > 0)) return std::nullopt;
-    return static_cast<double>(node.numerator) / entitled;
+    return static_cast<double>(within_bounds(saturating_add(node.numerator, ahead))) / entitled;
 }
 
-bool Claims::better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const {
-    if (!nodes_[preemptor_leaf].has_budget) return false;
+std::optional<Claims::Fork> Claims::fork(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const {
     NodeIndex p = preemptor_leaf;
     NodeIndex v = victim_leaf;
     while (nodes_[p].depth > nodes_[v].depth) p = nodes_[p].parent;
     while (nodes_[v].depth > nodes_[p].depth) v = nodes_[v].parent;
-    if (p == v) return false;
+    if (p == v) return std::nullopt;
     while (nodes_[p].parent != nodes_[v].parent) {
         p = nodes_[p].parent;
         v = nodes_[v].parent;
     }
-    if (nodes_[v].weight == 0) return true;
+    return Fork{p, v};
+}
+
+bool Claims::wins(const Fork& fork, Wide ahead) const {
+    const NodeClaim& p = nodes_[fork.preemptor];
+    const NodeClaim& v = nodes_[fork.victim];
+    if (v.weight == 0) return true;
     const std::uint64_t with_margin = 1000U + margin_millis_;
-    return Product(nodes_[p].numerator, with_margin * nodes_[v].weight) <
-           Product(nodes_[v].numerator, std::uint64_t{1000} * nodes_[p].weight);
+    return Product(within_bounds(saturating_add(p.numerator, ahead)), with_margin * v.weight) <
+           Product(v.numerator, std::uint64_t{1000} * p.weight);
+}
+
+bool Claims::better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const {
+    if (!nodes_[preemptor_leaf].has_budget) return false;
+    const std::optional<Fork> parted = fork(preemptor_leaf, victim_leaf);
+    return parted && wins(*parted, 0);
+}
+
+Wide Claims::cost(Rate rate, Seconds contract) const {
+    const Wide committed = saturating_mul(saturating_mul(rate, std::max(contract, quantum_)), committed_unit_);
+    return within_bounds(saturating_add(committed, saturating_mul(rate, running_unit_)));
+}
+
+std::vector<std::uint32_t> Claims::ranks_from_worst() const {
+    const auto count = static_cast<NodeIndex>(nodes_.size());
+    std::vector<NodeIndex> first(count, 0);
+    std::vector<NodeIndex> children(count, 0);
+    for (NodeIndex n = count; n-- > 1;) {
+        first[nodes_[n].parent] = n;
+        ++children[nodes_[n].parent];
+    }
+    std::vector<std::uint32_t> ranks(count, 0);
+    std::vector<NodeIndex> open = {kRoot};  // to be visited, the next one last
+    std::uint32_t rank = 0;
+    NodeIndex last = kRoot;
+    while (!open.empty()) {
+        const NodeIndex n = open.back();
+        open.pop_back();
+        const bool ties = n != kRoot && last != kRoot && children[n] == 0 && children[last] == 0 &&
+                          nodes_[n].parent == nodes_[last].parent && compare(n, last) == 0;
+        if (n != kRoot && !ties) ++rank;
+        ranks[n] = rank;
+        last = n;
+        const std::size_t begin = open.size();
+        for (NodeIndex c = first[n]; c < first[n] + children[n]; ++c) open.push_back(c);
+        std::sort(open.begin() + static_cast<std::ptrdiff_t>(begin), open.end(), [&](NodeIndex a, NodeIndex b) {
+            const std::weak_ordering claim = compare(a, b);
+            if (claim != 0) return claim < 0;  // the worst is visited first
+            if ((children[a] == 0) != (children[b] == 0)) return children[a] == 0;
+            return a > b;
+        });
+    }
+    return ranks;
+}
+
+void Contest::add(NodeIndex leaf, Wide cost) {
+    for (NodeIndex n = leaf; n != kRoot; n = claims_.parent(n)) ahead_[n] = saturating_add(ahead_[n], cost);
+}
+
+bool Contest::better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const {
+    if (!claims_.has_budget(preemptor_leaf)) return false;
+    const std::optional<Claims::Fork> fork = claims_.fork(preemptor_leaf, victim_leaf);
+    return fork && claims_.wins(*fork, ahead_[fork->preemptor]);
+}
+
+Contest::Ratios Contest::ratios(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const {
+    const std::optional<Claims::Fork> fork = claims_.fork(preemptor_leaf, victim_leaf);
+    if (!fork) return {};
+    return {.preemptor = claims_.ratio(fork->preemptor, ahead_[fork->preemptor]).value_or(0),
+            .victim = claims_.ratio(fork->victim).value_or(0)};
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ledger.h"
@@ -81,6 +82,32 @@ class Claims {
     // budget. Allocates nothing, takes no lock; O(depth).
     bool better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const;
 
+    // The two siblings at which the paths of two leaves part; nothing inside one leaf, and where one
+    // lies below the other.
+    struct Fork {
+        NodeIndex preemptor = kRoot;
+        NodeIndex victim = kRoot;
+    };
+    std::optional<Fork> fork(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const;
+
+    // P3 at a fork, with `ahead` added to the preemptor's numerator. The caller has seen to the
+    // preemptor's budget.
+    bool wins(const Fork& fork, Wide ahead) const;
+
+    bool has_budget(NodeIndex n) const { return nodes_[n].has_budget; }
+    NodeIndex parent(NodeIndex n) const { return nodes_[n].parent; }
+
+    // Q2: what the start of an allocated job adds to the numerators along its path.
+    Wide cost(Rate rate, Seconds contract) const;
+
+    // As ratio(), with `ahead` added to the numerator.
+    std::optional<double> ratio(NodeIndex n, Wide ahead) const;
+
+    // By NodeIndex, 0 for the worst claim: leaves by the claims of the siblings at which their paths
+    // part (P5). Leaves of one parent with equal claims have equal ranks; equal inner nodes come in
+    // the order of the tree, a node itself before all below it.
+    std::vector<std::uint32_t> ranks_from_worst() const;
+
    private:
     struct NodeClaim {
         Wide numerator = 0;
@@ -93,6 +120,35 @@ class Claims {
     std::vector<NodeClaim> nodes_;
     std::uint32_t margin_millis_ = 0;
     double whole_ = 0;  // the numerator of a ratio of 1 at the root
+    Seconds quantum_ = 0;
+    Wide committed_unit_ = 0;  // the numerator of a unit of GPU time committed
+    Wide running_unit_ = 0;    // and of a unit of rate started
+};
+
+// The claims while the queue is gone through (P3): what the jobs ahead cost counts on the
+// preemptor's side alone, along their paths. Not thread-safe.
+class Contest {
+   public:
+    explicit Contest(Claims claims) : claims_(std::move(claims)), ahead_(claims_.size(), 0) {}
+
+    // Counts a cost (Claims::cost) from the leaf up to the root; a negative one takes it out again.
+    void add(NodeIndex leaf, Wide cost);
+
+    // As Claims::better, with what has been counted. Allocates nothing; O(depth).
+    bool better(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const;
+
+    // r of both sides where the paths part, the preemptor's with what has been counted; 0 where there is none.
+    struct Ratios {
+        double preemptor = 0;
+        double victim = 0;
+    };
+    Ratios ratios(NodeIndex preemptor_leaf, NodeIndex victim_leaf) const;
+
+    const Claims& claims() const { return claims_; }
+
+   private:
+    Claims claims_;
+    std::vector<Wide> ahead_;
 };
 
 // Progressive filling (Q1 to Q4): all places, first to start first. Deterministic

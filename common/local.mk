@@ -8,6 +8,8 @@ common_libbudget_policy_la_SOURCES = \
 	common/accounting_rows.h \
 	common/claim.cc \
 	common/claim.h \
+	common/contract.cc \
+	common/contract.h \
 	common/fair_tree.cc \
 	common/fair_tree.h \
 	common/ledger.cc \
@@ -16,6 +18,10 @@ common_libbudget_policy_la_SOURCES = \
 	common/numbering.h \
 	common/parameters.cc \
 	common/parameters.h \
+	common/placement.cc \
+	common/placement.h \
+	common/preemption.cc \
+	common/preemption.h \
 	common/queue.cc \
 	common/queue.h \
 	common/rebuild.cc \

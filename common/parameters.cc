@@ -175,14 +175,95 @@ Complaint set_gpu_weight(Parameters& parameters, std::string_view text) {
     return std::nullopt;
 }
 
+Complaint set_max_min_runtime(Parameters& parameters, std::string_view text) {
+    const Result<Seconds> duration = parse_duration(text);
+    if (is_bare_number(text) && (!duration || duration.value() > 0))
+        return "a time with a unit is needed, such as 8h, 8:00:00 or 1-0";
+    if (!duration || duration.value() <= 0 || duration.value() > kLongestMinRuntime)
+        return "a time above 0 and at most 7 days is needed, such as 8h, 8:00:00 or 1-0";
+    parameters.max_min_runtime = duration.value();
+    return std::nullopt;
+}
+
+// Whether it is at most max_min_runtime shows when all pairs have been read.
+Complaint set_missing_min_runtime(Parameters& parameters, std::string_view text) {
+    if (text == "refuse" || text == "unallocated") {
+        parameters.missing_min_runtime =
+            text == "refuse" ? Parameters::Missing::kRefuse : Parameters::Missing::kUnallocated;
+        return std::nullopt;
+    }
+    const Result<Seconds> duration = parse_duration(text);
+    if (!duration || duration.value() <= 0 || is_bare_number(text))
+        return "refuse, unallocated, or a time above 0 with a unit is needed, such as 1h or 1:00:00";
+    parameters.missing_min_runtime = Parameters::Missing::kTime;
+    parameters.missing_time = duration.value();
+    return std::nullopt;
+}
+
+Complaint set_no_budget(Parameters& parameters, std::string_view text) {
+    if (text != "unallocated" && text != "refuse") return "unallocated or refuse is needed";
+    parameters.no_budget = text == "refuse" ? Parameters::NoBudget::kRefuse : Parameters::NoBudget::kUnallocated;
+    return std::nullopt;
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+Complaint set_names(std::vector<std::string>& names, std::string_view text) {
+    std::vector<std::string> list;
+    for (bool more = true; more;) {
+        const std::string_view name = take(text, '/', more);
+        if (!is_name(name)) return "a list of names by slashes is needed, such as debug/system";
+        if (std::find(list.begin(), list.end(), name) != list.end())
+            return printable(name) + " is listed twice; each name may stand once";
+        list.emplace_back(name);
+    }
+    names = std::move(list);
+    return std::nullopt;
+}
+
+Complaint set_exempt_partition(Parameters& parameters, std::string_view text) {
+    return set_names(parameters.exempt_partition, text);
+}
+
+Complaint set_exempt_qos(Parameters& parameters, std::string_view text) {
+    return set_names(parameters.exempt_qos, text);
+}
+
+Complaint set_unallocated_qos(Parameters& parameters, std::string_view text) {
+    if (!is_name(text) || text.find('/') != std::string_view::npos)
+        return "the name of one QOS is needed, such as free";
+    parameters.unallocated_qos = text;
+    return std::nullopt;
+}
+
+Complaint set_unused_contract_charge(Parameters& parameters, std::string_view text) {
+    const std::optional<std::int64_t> part = parse_decimal(text, 3);
+    if (!part || *part > 1000) return "a number from 0 to 1 with at most three decimals is needed, such as 0.5";
+    parameters.unused_charge_millis = static_cast<std::uint32_t>(*part);
+    return std::nullopt;
+}
+
 struct Key {
     std::string_view name;
     Complaint (*set)(Parameters&, std::string_view);
 };
 constexpr std::array kKeys = {
-    Key{"window", set_window},           Key{"window_shape", set_window_shape}, Key{"lead", set_lead},
-    Key{"margin", set_margin},           Key{"quantum", set_quantum},           Key{"gpu_weight", set_gpu_weight},
+    Key{"window", set_window},
+    Key{"window_shape", set_window_shape},
+    Key{"lead", set_lead},
+    Key{"margin", set_margin},
+    Key{"quantum", set_quantum},
+    Key{"gpu_weight", set_gpu_weight},
     Key{"no_gpu_band", set_no_gpu_band},
+    Key{"max_min_runtime", set_max_min_runtime},
+    Key{"missing_min_runtime", set_missing_min_runtime},
+    Key{"no_budget", set_no_budget},
+    Key{"exempt_partition", set_exempt_partition},
+    Key{"exempt_qos", set_exempt_qos},
+    Key{"unallocated_qos", set_unallocated_qos},
+    Key{"unused_contract_charge", set_unused_contract_charge},
 };
 
 // Letters to insert, delete or replace to get from a to b; letter case is free.
@@ -217,6 +298,15 @@ Error unknown_key(std::string_view name) {
     return Error{printable(name) + ": unknown key; " + guess + "known are " + known};
 }
 
+// What the pairs say against each other.
+Complaint contradiction(const Parameters& parameters) {
+    if (parameters.missing_min_runtime != Parameters::Missing::kTime ||
+        parameters.missing_time <= parameters.max_min_runtime)
+        return std::nullopt;
+    return "missing_min_runtime=" + format_duration(parameters.missing_time) +
+           ": a time of at most max_min_runtime is needed, which is " + format_duration(parameters.max_min_runtime);
+}
+
 }  // namespace
 
 Result<Parameters> Parameters::parse(std::string_view text) {
@@ -237,8 +327,42 @@ Result<Parameters> Parameters::parse(std::string_view text) {
         repeated = true;
         if (const Complaint complaint = key->set(parameters, value)) return Error{printable(pair) + ": " + *complaint};
     }
+    if (const Complaint complaint = contradiction(parameters)) return Error{*complaint};
     return parameters;
 }
+
+namespace {
+
+std::string missing_text(const Parameters& parameters) {
+    switch (parameters.missing_min_runtime) {
+        case Parameters::Missing::kUnallocated:
+            return "unallocated";
+        case Parameters::Missing::kTime:
+            return format_duration(parameters.missing_time);
+        case Parameters::Missing::kRefuse:
+            break;
+    }
+    return "refuse";
+}
+
+// ,KEY=a/b, or nothing where there are no names.
+std::string list_text(std::string_view key, const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "," + std::string(key) + "=" : "/") + name;
+    return text;
+}
+
+std::string contract_text(const Parameters& parameters) {
+    std::string text = ",max_min_runtime=" + format_duration(parameters.max_min_runtime);
+    text += ",missing_min_runtime=" + missing_text(parameters);
+    text += parameters.no_budget == Parameters::NoBudget::kRefuse ? ",no_budget=refuse" : ",no_budget=unallocated";
+    text += list_text("exempt_partition", parameters.exempt_partition);
+    text += list_text("exempt_qos", parameters.exempt_qos);
+    if (!parameters.unallocated_qos.empty()) text += ",unallocated_qos=" + parameters.unallocated_qos;
+    return text + ",unused_contract_charge=" + decimal_text(parameters.unused_charge_millis, 3);
+}
+
+}  // namespace
 
 std::string to_string(const Parameters& parameters) {
     constexpr std::array<std::string_view, 3> kBandNames = {"middle", "first", "last"};
@@ -255,7 +379,7 @@ std::string to_string(const Parameters& parameters) {
         separator = '/';
     }
     text += ",no_gpu_band=" + std::string(kBandNames[static_cast<std::size_t>(parameters.no_gpu_band)]);
-    return text;
+    return text + contract_text(parameters);
 }
 
 namespace {

@@ -20,8 +20,9 @@
 
 namespace budget {
 
-// The longest quantum, the heaviest GPU, and the largest lead and margin.
+// The longest quantum and minimum runtime, the heaviest GPU, and the largest lead and margin.
 inline constexpr Seconds kLongestQuantum = 8 * kHour;
+inline constexpr Seconds kLongestMinRuntime = 7 * kDay;
 inline constexpr Rate kHeaviestGpu = 1000 * kGpu;
 inline constexpr std::uint32_t kLargestLeadMillis = 16000;
 inline constexpr std::uint32_t kLargestMarginMillis = 10000;
@@ -41,6 +42,17 @@ struct Parameters {
     std::vector<GpuWeight> gpu_weight;             // gpu_weight=a100:1/h100:2.5/default:1
     enum class Band : std::uint8_t { kMiddle, kFirst, kLast };
     Band no_gpu_band = Band::kMiddle;  // no_gpu_band=middle|first|last (Q7)
+
+    Seconds max_min_runtime = 8 * kHour;  // max_min_runtime=8h (C1); must have a unit
+    enum class Missing : std::uint8_t { kRefuse, kUnallocated, kTime };
+    Missing missing_min_runtime = Missing::kRefuse;  // missing_min_runtime=refuse|unallocated|TIME (C1)
+    Seconds missing_time = 0;                        // that TIME, at most max_min_runtime; of kTime alone
+    enum class NoBudget : std::uint8_t { kUnallocated, kRefuse };
+    NoBudget no_budget = NoBudget::kUnallocated;  // no_budget=unallocated|refuse (C5)
+    std::vector<std::string> exempt_partition;    // exempt_partition=debug/system (C8)
+    std::vector<std::string> exempt_qos;          // exempt_qos=urgent (C8), letter case ignored
+    std::string unallocated_qos;                  // unallocated_qos=NAME (C3); empty: none
+    std::uint32_t unused_charge_millis = 0;       // unused_contract_charge=0.5 (U11), thousandths
 
     // All defaults for an empty text. Fails at the first bad pair with one line
     // that names the key, the value and the accepted form; an unknown or

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // Reading and writing the tag of a run; see run_tag.h. Words by blanks between
-// two brackets, after the first one key=value each. Reading allocates nothing.
+// two brackets, after the first one key=value each. Ratios in thousandths.
 #include "run_tag.h"
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kOpening = "[budget";
 constexpr Seconds kLongestContract = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kHighestRatioMillis = 999'999'999'999;  // more tells nobody anything
 
 // From bracket to bracket; empty where the comment begins with no tag. Another word, such as
 // [budgets], or a bracket or line before the closing bracket is text of others.
@@ -40,10 +42,16 @@ std::optional<RunClass> read_class(std::string_view text) {
     return std::nullopt;
 }
 
-std::optional<Seconds> read_contract(std::string_view text) {
+constexpr std::string_view kNone = "none";
+
+std::optional<Seconds> read_seconds(std::string_view text) {
     const std::optional<std::uint64_t> seconds = read_number(text);
     if (!seconds || *seconds > std::uint64_t{kLongestContract}) return std::nullopt;
     return static_cast<Seconds>(*seconds);
+}
+
+std::optional<Seconds> read_contract(std::string_view text) {
+    return text == kNone ? std::optional(kNotAsked) : read_seconds(text);
 }
 
 // N or N/D GPUs, if that is a whole number of 1/5040 GPU.
@@ -58,6 +66,66 @@ std::optional<Rate> read_rate(std::string_view text) {
     return static_cast<Rate>(units / parts);
 }
 
+constexpr std::string_view kReasons[] = {"unallocated", "claim", "priority"};  // by PreemptedFor::Reason
+
+// 0.410: three decimals, always.
+std::optional<std::int64_t> read_millis(std::string_view text) {
+    const std::size_t point = text.find('.');
+    if (point == std::string_view::npos || text.size() != point + 4) return std::nullopt;
+    const std::optional<std::uint64_t> whole = read_number(text.substr(0, point));
+    const std::optional<std::uint64_t> millis = read_number(text.substr(point + 1));
+    if (!whole || !millis || *whole > kHighestRatioMillis / 1000) return std::nullopt;
+    return static_cast<std::int64_t>(*whole * 1000 + *millis);
+}
+
+std::string millis_text(std::int64_t millis) {
+    millis = std::clamp<std::int64_t>(millis, 0, kHighestRatioMillis);
+    const std::string digits = std::to_string(millis % 1000 + 1000);
+    return std::to_string(millis / 1000) + "." + digits.substr(1);
+}
+
+// Can stand in a tag as a word of its own.
+bool is_word(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return static_cast<unsigned char>(c) > ' ' && c != '\x7f' && c != '[' && c != ']';
+    });
+}
+
+// What the words of a tag have said of a preemption; foreign or damaged words spoil it, and never the tag.
+struct SaidOfPreemption {
+    std::optional<std::uint64_t> job_id;
+    std::size_t reason = std::size(kReasons);
+    std::string_view account;
+    std::optional<std::int64_t> preemptor, victim;
+    std::optional<Seconds> over;
+
+    void take(std::string_view key, std::string_view value) {
+        if (key == "preempted_for") job_id = read_number(value);
+        if (key == "reason")
+            reason = static_cast<std::size_t>(std::find(std::begin(kReasons), std::end(kReasons), value) - kReasons);
+        if (key == "account" && is_word(value)) account = value;
+        if (key == "over") over = read_seconds(value);
+        if (key != "ratios") return;
+        const std::size_t slash = value.find('/');
+        preemptor = read_millis(value.substr(0, slash));
+        victim = slash == std::string_view::npos ? std::nullopt : read_millis(value.substr(slash + 1));
+    }
+
+    std::optional<PreemptedFor> whole() const {
+        if (!job_id || *job_id > std::numeric_limits<std::uint32_t>::max() || reason == std::size(kReasons) || !over)
+            return std::nullopt;
+        const auto why = static_cast<PreemptedFor::Reason>(reason);
+        if (why == PreemptedFor::Reason::kClaim && (!preemptor || !victim)) return std::nullopt;
+        PreemptedFor told{.job_id = static_cast<std::uint32_t>(*job_id), .reason = why};
+        told.account = account;
+        told.over = *over;
+        if (why != PreemptedFor::Reason::kClaim) return told;
+        told.preemptor_ratio_millis = *preemptor;
+        told.victim_ratio_millis = *victim;
+        return told;
+    }
+};
+
 // Takes a value that may stand once. False if it is the second, or cannot be read.
 template <typename T>
 bool take_once(std::optional<T>& place, std::optional<T> value) {
@@ -71,6 +139,7 @@ struct Said {
     std::optional<RunClass> run_class;
     std::optional<Seconds> contract;
     std::optional<Rate> rate;
+    SaidOfPreemption preemption;
 
     // False if the word makes the tag unreadable.
     bool take(std::string_view word) {
@@ -81,13 +150,15 @@ struct Said {
         if (key == "class") return take_once(run_class, read_class(value));
         if (key == "contract") return take_once(contract, read_contract(value));
         if (key == "gpus") return take_once(rate, read_rate(value));
+        preemption.take(key, value);
         return true;
     }
 
     // An allocated run has a contract, be it 0; an unallocated one has none.
     std::optional<RunTag> tag() const {
         if (!run_class || (*run_class == RunClass::kAllocated) != contract.has_value()) return std::nullopt;
-        return RunTag{.run_class = *run_class, .contract = contract.value_or(0), .rate = rate};
+        return RunTag{
+            .run_class = *run_class, .contract = contract.value_or(0), .rate = rate, .preempted = preemption.whole()};
     }
 };
 
@@ -99,15 +170,27 @@ std::string rate_text(Rate rate) {
     return std::to_string(rate / divisor) + parts;
 }
 
+std::string preemption_text(const PreemptedFor& told) {
+    std::string text = " preempted_for=" + std::to_string(told.job_id);
+    text.append(" reason=").append(kReasons[static_cast<std::size_t>(told.reason)]);
+    if (is_word(told.account)) text += " account=" + told.account;
+    if (told.reason == PreemptedFor::Reason::kClaim)
+        text += " ratios=" + millis_text(told.preemptor_ratio_millis) + "/" + millis_text(told.victim_ratio_millis);
+    return text + " over=" + std::to_string(std::clamp<Seconds>(told.over, 0, kLongestContract));
+}
+
 }  // namespace
 
 std::string to_string(const RunTag& tag) {
     std::string text(kOpening);
-    if (tag.run_class == RunClass::kAllocated)
-        text += " class=allocated contract=" + std::to_string(std::clamp<Seconds>(tag.contract, 0, kLongestContract));
-    else
+    if (tag.run_class == RunClass::kUnallocated)
         text += " class=unallocated";
+    else if (tag.contract == kNotAsked)
+        text.append(" class=allocated contract=").append(kNone);
+    else
+        text += " class=allocated contract=" + std::to_string(std::clamp<Seconds>(tag.contract, 0, kLongestContract));
     if (tag.rate) text += " gpus=" + rate_text(*tag.rate);
+    if (tag.preempted) text += preemption_text(*tag.preempted);
     return text + "]";
 }
 

@@ -8,5 +8,6 @@ int main() {
     bench_charge();
     bench_rows();
     bench_order();
+    bench_preemption();
     return 0;
 }

@@ -15,21 +15,11 @@
 #include <vector>
 
 #include "tests/check_main.h"
+#include "tests/scene_text.h"
 
 namespace {
 
 using namespace budget;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, separator);) {
-        const std::size_t begin = part.find_first_not_of(' ');
-        if (begin == std::string::npos) continue;
-        parts.push_back(part.substr(begin, part.find_last_not_of(' ') + 1 - begin));
-    }
-    return parts;
-}
 
 // A tree, its usage and its jobs, from lists by commas.
 //   tree:  PATH SHARES           p1 60, p1/a 70, p1/@u parent   (@: a user)

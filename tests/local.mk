@@ -21,11 +21,14 @@ LDADD = common/libbudget_policy.la $(CHECK_LIBS)
 UNIT_TESTS = \
 	tests/accounting_rows_test \
 	tests/claim_test \
+	tests/contract_test \
 	tests/fair_tree_test \
 	tests/ledger_file_test \
 	tests/ledger_test \
 	tests/numbering_test \
 	tests/parameters_test \
+	tests/placement_test \
+	tests/preemption_test \
 	tests/queue_test \
 	tests/rebuild_test \
 	tests/run_tag_test \
@@ -41,6 +44,7 @@ check_PROGRAMS += $(UNIT_TESTS)
 STATE_LIBS = plugins/libbudget_state.la common/libbudget_policy.la
 tests_ledger_file_test_CPPFLAGS = $(AM_CPPFLAGS) -DSTATE_SAMPLE='"$(abs_top_srcdir)/tests/data/state-v1.bin"'
 tests_ledger_file_test_LDADD = $(STATE_LIBS) $(CHECK_LIBS)
+
 
 # For people and for live tests: what is in a state file, and one that is saved.
 noinst_PROGRAMS += tests/state_dump tests/state_save
@@ -81,6 +85,7 @@ LIVE_TESTS = \
 EXTRA_DIST += \
 	tests/audit \
 	tests/check_main.h \
+	tests/scene_text.h \
 	tests/count \
 	tests/lib.sh \
 	tests/live.sh \
@@ -122,11 +127,11 @@ tests_bench_SOURCES = \
 	tests/bench.h \
 	tests/bench_charge.cc \
 	tests/bench_order.cc \
+	tests/bench_preemption.cc \
 	tests/bench_rows.cc
 tests_bench_LDADD = common/libbudget_policy.la
 .PHONY: bench
 bench: tests/bench
-	tests/bench
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 # The long form of the live tests.

@@ -52,6 +52,26 @@ const GoodRow kGoodRows[] = {
     {"Q7: the band of jobs without GPUs", "no_gpu_band=first", "no_gpu_band=first"},
     {"Q7: the band of jobs without GPUs", "no_gpu_band=last", "no_gpu_band=last"},
     {"Q7: the band of jobs without GPUs", "no_gpu_band=middle", ""},
+    {"C1: the longest minimum", "max_min_runtime=4h", "max_min_runtime=04:00:00"},
+    {"C1: of a week", "max_min_runtime=7-0", "max_min_runtime=7-00:00:00"},
+    {"C1: of a second", "max_min_runtime=1s", "max_min_runtime=00:00:01"},
+    {"C1: the shipped one", "max_min_runtime=8:00:00", ""},
+    {"C1: a missing minimum is refused", "missing_min_runtime=refuse", ""},
+    {"C1: or makes the job unallocated", "missing_min_runtime=unallocated", "missing_min_runtime=unallocated"},
+    {"C1: or is a time", "missing_min_runtime=1h", "missing_min_runtime=01:00:00"},
+    {"C1: that of the longest", "missing_min_runtime=8h", "missing_min_runtime=08:00:00"},
+    {"C1: which may stand behind it", "missing_min_runtime=10h,max_min_runtime=12h",
+     "max_min_runtime=12:00:00,missing_min_runtime=10:00:00"},
+    {"C5: no budget", "no_budget=refuse", "no_budget=refuse"},
+    {"C5: as shipped", "no_budget=unallocated", ""},
+    {"C8: an exempt partition", "exempt_partition=debug", "exempt_partition=debug"},
+    {"C8: several, with case and odd characters", "exempt_partition=Debug/debug/gpu-a.b_1:x",
+     "exempt_partition=Debug/debug/gpu-a.b_1:x"},
+    {"C8: exempt QOS", "exempt_qos=vip/urgent", "exempt_qos=vip/urgent"},
+    {"C3: the QOS of unallocated jobs", "unallocated_qos=free", "unallocated_qos=free"},
+    {"U11: a part of the unused contract", "unused_contract_charge=0.125", "unused_contract_charge=0.125"},
+    {"U11: all of it", "unused_contract_charge=1.000", "unused_contract_charge=1"},
+    {"U11: nothing", "unused_contract_charge=0", ""},
     {"several keys in any order", "no_gpu_band=last,lead=1,window=1d", "window=1-00:00:00,lead=1,no_gpu_band=last"},
 };
 
@@ -85,8 +105,11 @@ START_TEST(defaults) {
     const Parameters parameters = Parameters::parse("").value();
     ck_assert_msg(parameters == Parameters(), "an empty text is all defaults");
     ck_assert_msg(to_string(parameters) ==
-                      "window=7-00:00:00,window_shape=box,lead=0,margin=0.05,quantum=00:15:00,no_gpu_band=middle",
-                  "the defaults are those of the policy (U3, U5, P3, Q2, Q7): %s", to_string(parameters).c_str());
+                      "window=7-00:00:00,window_shape=box,lead=0,margin=0.05,quantum=00:15:00,no_gpu_band=middle,"
+                      "max_min_runtime=08:00:00,missing_min_runtime=refuse,no_budget=unallocated,"
+                      "unused_contract_charge=0",
+                  "the defaults are those of the policy (U3, U5, P3, Q2, Q7, C1, C5, U11): %s",
+                  to_string(parameters).c_str());
     ck_assert_msg(parameters.window == 604800 && parameters.lead_millis == 0 && parameters.margin_millis == 50 &&
                       parameters.quantum == 900,
                   "and their numbers too");
@@ -161,11 +184,40 @@ const BadRow kBadRows[] = {
      "gpu_weight=a100:1/A100:2: A100 is listed twice; each type needs one weight"},
     {"the default listed twice", "gpu_weight=default:1/default:1",
      "gpu_weight=default:1/default:1: default is listed twice; *"},
+    {"C1: a longest minimum without a unit", "max_min_runtime=8",
+     "max_min_runtime=8: a time with a unit is needed, such as 8h, 8:00:00 or 1-0"},
+    {"C1: of 0 there would be no contracts", "max_min_runtime=0",
+     "max_min_runtime=0: a time above 0 and at most 7 days is needed, such as 8h, 8:00:00 or 1-0"},
+    {"C1: of more than a week", "max_min_runtime=7-0:00:01", "max_min_runtime=7-0:00:01: a time above 0 *"},
+    {"C1: UNLIMITED", "max_min_runtime=UNLIMITED", "max_min_runtime=UNLIMITED: a time above 0 *"},
+    {"C1: trailing characters", "max_min_runtime=8h!", "max_min_runtime=8h!: a time above 0 *"},
+    {"C1: a missing minimum without a unit", "missing_min_runtime=60",
+     "missing_min_runtime=60: refuse, unallocated, or a time above 0 with a unit is needed, such as 1h or 1:00:00"},
+    {"C1: of 0 is said by its name", "missing_min_runtime=0", "missing_min_runtime=0: refuse, unallocated, *"},
+    {"C1: in any form", "missing_min_runtime=0-0", "missing_min_runtime=0-0: refuse, unallocated, *"},
+    {"C1: another word", "missing_min_runtime=reject", "missing_min_runtime=reject: refuse, unallocated, *"},
+    {"C1: above the longest", "missing_min_runtime=8:00:01",
+     "missing_min_runtime=08:00:01: a time of at most max_min_runtime is needed, which is 08:00:00"},
+    {"C1: above the longest that comes behind it", "missing_min_runtime=2h,window=1d,max_min_runtime=1h",
+     "missing_min_runtime=02:00:00: a time of at most max_min_runtime is needed, which is 01:00:00"},
+    {"C5: another word", "no_budget=hold", "no_budget=hold: unallocated or refuse is needed"},
+    {"C8: no name",
+     "exempt_partition=", "exempt_partition=: a list of names by slashes is needed, such as debug/system"},
+    {"C8: an empty name", "exempt_partition=a//b", "exempt_partition=a//b: a list of names *"},
+    {"C8: a name twice", "exempt_qos=a/b/a", "exempt_qos=a/b/a: a is listed twice; each name may stand once"},
+    {"C8: a blank", "exempt_qos=a b", "exempt_qos=a b: a list of names *"},
+    {"C3: two QOS", "unallocated_qos=a/b", "unallocated_qos=a/b: the name of one QOS is needed, such as free"},
+    {"C3: no QOS", "unallocated_qos=", "unallocated_qos=: the name of one *"},
+    {"U11: more than all", "unused_contract_charge=1.001",
+     "unused_contract_charge=1.001: a number from 0 to 1 with at most three decimals is needed, such as 0.5"},
+    {"U11: in per cent", "unused_contract_charge=50%", "unused_contract_charge=50%: *"},
+    {"U11: negative", "unused_contract_charge=-0.5", "unused_contract_charge=-0.5: *"},
     {"a band that does not exist", "no_gpu_band=top", "no_gpu_band=top: middle, first or last is needed"},
     {"a key given twice", "lead=1,window=7d,lead=1", "lead=1: lead is given twice; each key may stand once"},
     {"an unknown key", "windows_shape=box",
      "windows_shape: unknown key; did you mean window_shape? known are window, window_shape, lead, margin, quantum, "
-     "gpu_weight, no_gpu_band"},
+     "gpu_weight, no_gpu_band, max_min_runtime, missing_min_runtime, no_budget, exempt_partition, exempt_qos, "
+     "unallocated_qos, unused_contract_charge"},
     {"an unknown key like none", "half_life=7d", "half_life: unknown key; known are window, *"},
     {"a key in capitals", "Window=7d", "Window: unknown key; did you mean window? *"},
     {"a dash for an underscore", "gpu-weight=a:1", "gpu-weight: unknown key; did you mean gpu_weight? *"},
@@ -229,6 +281,16 @@ START_TEST(random_parameters_come_back) {
                 {"t" + std::to_string(k), static_cast<Rate>(1 + random() % (random() % 2 == 0 ? kHeaviestGpu : kGpu))});
         if (random() % 2 == 0) parameters.gpu_weight.push_back({"", static_cast<Rate>(1 + random() % 50)});
         parameters.no_gpu_band = static_cast<Parameters::Band>(random() % 3);
+        parameters.max_min_runtime = static_cast<Seconds>(1 + random() % kLongestMinRuntime);
+        parameters.missing_min_runtime = static_cast<Parameters::Missing>(random() % 3);
+        if (parameters.missing_min_runtime == Parameters::Missing::kTime)
+            parameters.missing_time =
+                static_cast<Seconds>(1 + random() % static_cast<std::uint64_t>(parameters.max_min_runtime));
+        parameters.no_budget = static_cast<Parameters::NoBudget>(random() % 2);
+        for (std::uint64_t k = random() % 3; k > 0; --k) parameters.exempt_partition.push_back("p" + std::to_string(k));
+        for (std::uint64_t k = random() % 3; k > 0; --k) parameters.exempt_qos.push_back("q" + std::to_string(k));
+        if (random() % 2 == 0) parameters.unallocated_qos = "free";
+        parameters.unused_charge_millis = static_cast<std::uint32_t>(random() % 1001);
         const Result<Parameters> again = Parameters::parse(to_string(parameters));
         if (!again.ok() || again.value() != parameters)
             ck_abort_msg("%s does not come back", to_string(parameters).c_str());

@@ -15,6 +15,7 @@ namespace {
 
 using namespace budget;
 
+using Reason = PreemptedFor::Reason;
 constexpr RunClass kAllocated = RunClass::kAllocated;
 constexpr RunClass kUnallocated = RunClass::kUnallocated;
 constexpr Seconds kLongest = std::numeric_limits<std::uint32_t>::max();
@@ -29,6 +30,7 @@ struct TextRow {
 const TextRow kTextRows[] = {
     {"U10: class and contract", {kAllocated, 7200}, "[budget class=allocated contract=7200]"},
     {"U10: a contract of 0 is written", {kAllocated, 0}, "[budget class=allocated contract=0]"},
+    {"C9: nobody asked for one", {kAllocated, kNotAsked}, "[budget class=allocated contract=none]"},
     {"the longest contract", {kAllocated, kLongest}, "[budget class=allocated contract=4294967295]"},
     {"C3: an unallocated run has none", {kUnallocated, 0}, "[budget class=unallocated]"},
     {"U1: whole GPUs", {kAllocated, 60, 8 * kGpu}, "[budget class=allocated contract=60 gpus=8]"},
@@ -37,6 +39,22 @@ const TextRow kTextRows[] = {
     {"U1: the smallest weight", {kAllocated, 60, 1}, "[budget class=allocated contract=60 gpus=1/5040]"},
     {"no weight", {kAllocated, 60, 0}, "[budget class=allocated contract=60 gpus=0]"},
     {"of an unallocated run too", {kUnallocated, 0, kGpu}, "[budget class=unallocated gpus=1]"},
+    {"P2: why an unallocated run was stopped",
+     {kUnallocated, 0, {}, PreemptedFor{9, Reason::kUnallocated, "physics", 0, 0, 0}},
+     "[budget class=unallocated preempted_for=9 reason=unallocated account=physics over=0]"},
+    {"P3: by the better claim, with both ratios",
+     {kAllocated, 7200, {}, PreemptedFor{4294967295, Reason::kClaim, "c", 410, 1930, 310}},
+     "[budget class=allocated contract=7200 preempted_for=4294967295 reason=claim account=c ratios=0.410/1.930 "
+     "over=310]"},
+    {"P4: by the higher stated priority, behind a rate",
+     {kAllocated, 60, kGpu, PreemptedFor{9, Reason::kPriority, "c", 0, 0, kLongest}},
+     "[budget class=allocated contract=60 gpus=1 preempted_for=9 reason=priority account=c over=4294967295]"},
+    {"P3: by an account that is not to be told",
+     {kAllocated, 60, {}, PreemptedFor{9, Reason::kClaim, "", 0, 999'999'999'999, 1}},
+     "[budget class=allocated contract=60 preempted_for=9 reason=claim ratios=0.000/999999999.999 over=1]"},
+    {"an account of other letters and signs",
+     {kAllocated, 60, {}, PreemptedFor{9, Reason::kPriority, "a=b/\xc3\xa4,'\"{}", 0, 0, 1}},
+     "[budget class=allocated contract=60 preempted_for=9 reason=priority account=a=b/\xc3\xa4,'\"{} over=1]"},
     {"the highest rate",
      {kAllocated, 60, kHighest},
      "[budget class=allocated contract=60 gpus=1317624576693539401/720]"},
@@ -52,12 +70,30 @@ START_TEST(text_row) {
 END_TEST
 
 START_TEST(beyond_range) {
-    ck_assert_msg(to_string({kAllocated, -1}) == "[budget class=allocated contract=0]", "a negative contract is none");
+    ck_assert_msg(to_string({kAllocated, -2}) == "[budget class=allocated contract=0]", "a negative contract is 0");
     ck_assert_msg(to_string({kAllocated, kLongest + 1}) == "[budget class=allocated contract=4294967295]",
                   "a contract that is too long is the longest");
     ck_assert_msg(to_string({kUnallocated, 60}) == "[budget class=unallocated]", "C3: no contract is written");
     ck_assert_msg(to_string({kAllocated, 0, -1}) == "[budget class=allocated contract=0 gpus=0]",
                   "a negative rate is none");
+    const RunTag extreme{kUnallocated, 0, {}, PreemptedFor{1, Reason::kClaim, "c", -1, Seconds{1} << 60, -1}};
+    ck_assert_msg(to_string(extreme) ==
+                      "[budget class=unallocated preempted_for=1 reason=claim account=c "
+                      "ratios=0.000/999999999.999 over=0]",
+                  "ratios and times beyond what can be told are held at the ends");
+}
+END_TEST
+
+START_TEST(an_account_that_would_break_the_tag) {
+    for (const char* account : {"a]b", "a[b", "a b", "a\tb", "a\nb", "a\x7f", "]", " "}) {
+        const RunTag tag{kAllocated, 5, {}, PreemptedFor{9, Reason::kPriority, account, 0, 0, 1}};
+        RunTag without = tag;
+        without.preempted->account.clear();
+        const std::string comment = put_tag(tag, "text");
+        ck_assert_msg(read_tag(comment) == without, "\"%s\" is left out, and nothing else: %s", account,
+                      comment.c_str());
+        ck_assert_msg(behind_tag(comment) == "text", "\"%s\" does not end the tag: %s", account, comment.c_str());
+    }
 }
 END_TEST
 
@@ -83,6 +119,24 @@ const ReadRow kReadRows[] = {
     {"a fraction that is not reduced", "[budget class=unallocated gpus=8/14]", RunTag{kUnallocated, 0, 2880}, ""},
     {"leading zeros", "[budget class=allocated contract=007]", RunTag{kAllocated, 7}, ""},
 
+    {"P3: a reason in another order",
+     "[budget over=7 ratios=0.001/2.000 class=allocated account=c reason=claim contract=5 preempted_for=9]",
+     RunTag{kAllocated, 5, {}, PreemptedFor{9, Reason::kClaim, "c", 1, 2000, 7}}, ""},
+    {"a reason that is not known is none, and the tag stands",
+     "[budget class=unallocated preempted_for=9 reason=x over=1]", RunTag{kUnallocated, 0}, ""},
+    {"so is one without its time", "[budget class=unallocated preempted_for=9 reason=priority]",
+     RunTag{kUnallocated, 0}, ""},
+    {"a job id of more than 32 bits", "[budget class=unallocated preempted_for=4294967296 reason=priority over=1]",
+     RunTag{kUnallocated, 0}, ""},
+    {"no job", "[budget class=unallocated reason=priority over=1 account=c]", RunTag{kUnallocated, 0}, ""},
+    {"P3: a claim without ratios", "[budget class=unallocated preempted_for=9 reason=claim over=1]",
+     RunTag{kUnallocated, 0}, ""},
+    {"P3: with one ratio", "[budget class=unallocated preempted_for=9 reason=claim ratios=0.100 over=1]",
+     RunTag{kUnallocated, 0}, ""},
+    {"P3: with ratios in other forms",
+     "[budget class=unallocated preempted_for=9 reason=claim ratios=0.1/0.100 over=1]", RunTag{kUnallocated, 0}, ""},
+    {"P3: with negative ones", "[budget class=unallocated preempted_for=9 reason=claim ratios=-0.100/0.100 over=1]",
+     RunTag{kUnallocated, 0}, ""},
     {"unreadable: says nothing", "[budget] x", {}, "x"},
     {"unreadable: no class", "[budget contract=5] x", {}, "x"},
     {"unreadable: an unknown class", "[budget class=free contract=5] x", {}, "x"},
@@ -150,6 +204,7 @@ END_TEST
 void comes_back(const RunTag& tag) {
     const std::string text = to_string(tag);
     if (read_tag(text) != tag) ck_abort_msg("%s does not come back", text.c_str());
+    if (tag.preempted) return;
     const bool whole = tag.rate.value_or(0) % kGpu == 0;
     if ((text.find('/') == std::string::npos) != whole)
         ck_abort_msg("a fraction where it is not whole: %s", text.c_str());
@@ -169,6 +224,25 @@ START_TEST(every_rate_comes_back) {
 }
 END_TEST
 
+START_TEST(every_reason_comes_back) {
+    std::mt19937_64 random(20261130);
+    for (int i = rounds(30'000); i > 0; --i) {
+        PreemptedFor told{static_cast<std::uint32_t>(random()), static_cast<Reason>(random() % 3)};
+        for (std::uint64_t k = random() % 4; k > 0; --k) {
+            const auto byte = static_cast<char>(random());
+            if (static_cast<unsigned char>(byte) > ' ' && byte != '[' && byte != ']' && byte != '\x7f')
+                told.account += byte;
+        }
+        told.over = static_cast<Seconds>((random() >> 32) >> random() % 32);
+        if (told.reason == Reason::kClaim) {
+            told.preemptor_ratio_millis = static_cast<std::int64_t>(random() % 1'000'000'000'000);
+            told.victim_ratio_millis = static_cast<std::int64_t>(random() % 10'000);
+        }
+        comes_back(RunTag{kAllocated, 1, {}, told});
+    }
+}
+END_TEST
+
 START_TEST(every_contract_comes_back) {
     std::mt19937_64 random(20240301);
     for (int i = rounds(30'000); i > 0; --i) {
@@ -184,7 +258,7 @@ void holds(const std::string& comment) {
     bool right = comment.ends_with(behind);
     if (tag) {
         right = right && comment.starts_with("[budget ") && behind.size() < comment.size();
-        right = right && tag->contract >= 0 && tag->contract <= kLongest && tag->rate.value_or(0) >= 0;
+        right = right && tag->contract >= kNotAsked && tag->contract <= kLongest && tag->rate.value_or(0) >= 0;
         right = right && read_tag(put_tag(*tag, comment)) == tag;
     }
     if (!right) ck_abort_msg("wrong of \"%s\"", comment.c_str());
@@ -196,6 +270,7 @@ const char* const kSamples[] = {
     "[budget class=allocated contract=0 gpus=8] [x]\nz",
     "[budget class=allocated contract=4294967295 gpus=9223372036854775807/5040]",
     "[budget class=unallocated gpus=4/7 later=1]",
+    "[budget class=allocated contract=72 preempted_for=9 reason=claim account=c ratios=0.410/0.930 over=310] x",
 };
 
 START_TEST(cut_anywhere) {
@@ -233,9 +308,11 @@ Suite* run_tag_suite() {
     TCase* tcase = tcase_create("run_tag");
     tcase_add_loop_test(tcase, text_row, 0, std::ssize(kTextRows));
     tcase_add_test(tcase, beyond_range);
+    tcase_add_test(tcase, an_account_that_would_break_the_tag);
     tcase_add_loop_test(tcase, read_row, 0, std::ssize(kReadRows));
     tcase_add_test(tcase, put);
     tcase_add_test(tcase, every_rate_comes_back);
+    tcase_add_test(tcase, every_reason_comes_back);
     tcase_add_test(tcase, every_contract_comes_back);
     tcase_add_test(tcase, cut_anywhere);
     tcase_add_test(tcase, any_byte_another);

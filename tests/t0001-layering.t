@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Dependencies run one way: tools -> common; plugins/*.c -> engine.h and
+# Dependencies run one way: tools -> common; spank_contract -> common; plugins/*.c -> engine.h and
 # plugins/slurm; engine -> ledger_file -> common; inside common as the table
 # says. Slurm's headers are read in plugins/*.c and plugins/slurm alone, its
 # version in plugins/slurm/compat.h alone. Reads #include lines; then breaks a
@@ -15,14 +15,16 @@ declare -A may_include=(
     [numbering]="units result"
     [tree]="units result"
     [usage_window]="units result"
-    [contract]="units result"
     [parameters]="units result time_text usage_window"
-    [ledger]="units result tree usage_window contract"
+    [ledger]="units result tree usage_window"
     [run_tag]="units ledger"
-    [run_terms]="units ledger run_tag"
+    [contract]="units result time_text parameters ledger run_tag"
+    [run_terms]="units ledger run_tag parameters contract"
     [accounting_rows]="units result tree time_text parameters ledger run_tag run_terms"
     [rebuild]="units result tree ledger parameters accounting_rows run_tag"
     [claim]="units result tree usage_window contract ledger parameters"
+    [placement]="units"
+    [preemption]="units tree ledger parameters claim placement"
     [queue]="units result tree ledger parameters numbering claim"
     [fair_tree]="units result tree"
     [shares]="units result tree claim"
@@ -54,6 +56,9 @@ has() { [[ " $1 " == *" $2 "* ]]; }
 
 # is_slurms HEADER: one of Slurm's, internal or public
 is_slurms() { [[ $1 == '"src/'* || $1 == '<src/'* || $1 == '<slurm/'* || $1 == '<config.h>' || $1 == '"config.h"' ]]; }
+
+# is_public HEADER: what libslurm-dev has
+is_public() { [[ $1 =~ ^'<slurm/'(slurm|slurm_errno|slurmdb|spank)'.h>'$ ]]; }
 
 # in_common NOUN HEADER: prints what is wrong with it, nothing if it is right
 in_common() {
@@ -96,17 +101,26 @@ in_ledger_file() {
 
 # in_plugin HEADER: plugins/*.c and plugins/slurm
 in_plugin() {
-    if [[ $1 == *common/* || $1 == *ledger_file* ]] && ! is_slurms "$1"; then
+    if [[ $1 == *common/* || $1 == *ledger_file* || $1 == *notices* || $1 == *picks* || $1 == *verdicts* ]] && ! is_slurms "$1"; then
         echo "plugins ask the engine (engine.h), never common or the state file"
     elif [[ $1 == '"'* ]] && ! is_slurms "$1" && [[ ! $1 =~ ^'"'((\.\./)?(plugins/)?(slurm/)?[a-z_]+)'.h"'$ ]]; then
         echo "plugins include engine.h, plugins/slurm and Slurm alone"
     fi
 }
 
+# in_spank HEADER: the SPANK plugin, loaded where there is no engine
+in_spank() {
+    if is_slurms "$1" && ! is_public "$1"; then
+        echo "the SPANK plugin knows Slurm by its public headers"
+    elif [[ $1 == '"'* && ! $1 =~ ^'"'common/(run_tag|time_text)'.h"'$ ]]; then
+        echo "the SPANK plugin includes common/run_tag and common/time_text alone"
+    fi
+}
+
 # elsewhere FILE HEADER: tools and tests
 elsewhere() {
-    if is_slurms "$2"; then
-        echo "Slurm's headers belong in plugins/*.c and plugins/slurm"
+    if is_slurms "$2" && ! { [[ $1 == tools/* ]] && is_public "$2"; }; then
+        echo "Slurm's headers belong in plugins/*.c and plugins/slurm, its public ones also in tools"
     elif [[ $1 == tools/* && ($2 == *plugins/* || $2 == *engine*) ]]; then
         echo "tools ask common alone"
     fi
@@ -124,7 +138,8 @@ wrong_arrows() {
             why=$(in_common "${noun%.*}" "$header")
             ;;
         plugins/ledger_file.* | plugins/ledger_bytes.*) why=$(in_ledger_file "$header") ;;
-        plugins/*.cc | plugins/engine*.h) why=$(in_engine "$header") ;;
+        plugins/spank_contract.cc) why=$(in_spank "$header") ;;
+        plugins/*.cc | plugins/engine*.h | plugins/notices.h | plugins/picks.h | plugins/terms.h | plugins/verdicts.h) why=$(in_engine "$header") ;;
         plugins/*) why=$(in_plugin "$header") ;;
         *) why=$(elsewhere "$file" "$header") ;;
         esac
@@ -189,7 +204,12 @@ told plugins/priority_budget.c '#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23
 told plugins/slurm/job_view.c '#if SLURM_VERSION_NUMBER > 1'
 told tests/tree_test.cc '#include "src/common/assoc_mgr.h"'
 told tools/sbudget.cc '#include "plugins/engine.h"'
-told tools/sbudget.cc '#include <slurm/slurmdb.h>'
+told tools/sbudget.cc '#include "src/common/assoc_mgr.h"'
+told tools/sbudget.cc '#include <slurm/slurm_version.h>'
+told tests/tree_test.cc '#include <slurm/slurm.h>'
+told plugins/spank_contract.cc '#include "common/ledger.h"'
+told plugins/spank_contract.cc '#include "plugins/engine.h"'
+told plugins/spank_contract.cc '#include "src/common/plugstack.h"'
 
 echo "1..$((passed + failed))"
 echo "$passed passed, $failed failed"
