@@ -16,7 +16,7 @@
 namespace budget {
 
 const std::string_view kAccountingColumns =
-    "JobIDRaw,Account,User,Partition,AssocID,Submit,Start,End,Suspended,State,AllocTRES,AdminComment";
+    "JobIDRaw,Account,User,Partition,AssocID,UID,Submit,Start,End,Suspended,State,AllocTRES,AdminComment";
 
 namespace {
 
@@ -27,6 +27,7 @@ enum Column : std::size_t {
     kUser,
     kPartition,
     kAssocId,
+    kUid,
     kSubmit,
     kStart,
     kEnd,
@@ -37,8 +38,8 @@ enum Column : std::size_t {
     kUnknown,  // a column that nobody asked for
 };
 constexpr std::array<std::string_view, kUnknown> kNames = {
-    "JobIDRaw", "JobID", "Account",   "User",  "Partition", "AssocID",      "Submit",
-    "Start",    "End",   "Suspended", "State", "AllocTRES", "AdminComment",
+    "JobIDRaw", "JobID", "Account", "User",      "Partition", "AssocID",   "UID",
+    "Submit",   "Start", "End",     "Suspended", "State",     "AllocTRES", "AdminComment",
 };
 using Fields = std::array<std::string_view, kUnknown + 1>;  // by column; those that are missing stay empty
 
@@ -114,13 +115,24 @@ bool read_gpus(std::string_view text, std::vector<TresCount>& gpus) {
 void move_to_resize(std::string_view submit, AccountingRow& row) {
     std::optional<Seconds> submitted;
     if (!row.start || !read_instant(submit, submitted) || !submitted) return;
-    if (*submitted > *row.start && (!row.end || *submitted <= *row.end)) row.start = submitted;
+    if (*submitted <= *row.start || (row.end && *submitted > *row.end)) return;
+    row.start = submitted;
+    row.behind_resize = true;
+}
+
+constexpr std::string_view kCancelledBy = "CANCELLED by ";
+
+// Nothing where it is no uid: what hangs on it is not done then, and the row counts all the same.
+std::optional<std::uint32_t> read_uid(std::string_view text) {
+    std::uint32_t uid = 0;
+    return read_id(text, uid) ? std::optional(uid) : std::nullopt;
 }
 
 // False if the row makes no sense.
 bool read_row(const Fields& fields, std::string_view job_id, AccountingRow& row) {
     if (!read_id(job_id, row.job_id) || row.job_id == 0) return false;
     row.assoc = 0;
+    row.behind_resize = false;
     if (!fields[kAssocId].empty() && !read_id(fields[kAssocId], row.assoc)) return false;
     if (!read_instant(fields[kStart], row.start) || !read_instant(fields[kEnd], row.end)) return false;
     if (row.start && row.end && *row.end < *row.start) return false;
@@ -130,7 +142,10 @@ bool read_row(const Fields& fields, std::string_view job_id, AccountingRow& row)
     row.account = fields[kAccount];
     row.user = fields[kUser];
     row.partition = fields[kPartition];
+    row.uid = read_uid(fields[kUid]);
     row.state = fields[kState].substr(0, fields[kState].find(' '));
+    row.cancelled_by =
+        fields[kState].starts_with(kCancelledBy) ? read_uid(fields[kState].substr(kCancelledBy.size())) : std::nullopt;
     row.admin_comment = fields[kAdminComment];
     return true;
 }
@@ -290,8 +305,16 @@ Rate RowRates::rate(const AccountingRow& row, const std::optional<RunTag>& tag) 
 
 bool is_refunded(const AccountingRow& row, Seconds contract) {
     const bool broken = row.state == "NODE_FAIL" || row.state == "BOOT_FAIL" || row.state == "LAUNCH_FAILED";
-    if (!broken || !row.start || !row.end) return false;
+    const bool by_another = row.cancelled_by && row.uid && *row.cancelled_by != *row.uid;
+    if (!(broken || by_another) || !row.start || !row.end) return false;
     return ends_within_contract(*row.start, *row.end, row.suspended, contract);
+}
+
+bool is_by_itself(const AccountingRow& row) {
+    constexpr std::string_view kOwn[] = {"COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE"};
+    if (!row.end || row.behind_resize) return false;
+    if (row.cancelled_by) return row.uid == row.cancelled_by;
+    return std::find(std::begin(kOwn), std::end(kOwn), row.state) != std::end(kOwn);
 }
 
 }  // namespace budget

@@ -44,10 +44,13 @@ struct AccountingRow {
     std::optional<Seconds> start;  // nothing: never started; of a part behind a resize its instant
     std::optional<Seconds> end;    // nothing: not ended, as far as the database knows
     Seconds suspended = 0;
-    std::string_view state;          // first word: COMPLETED, CANCELLED, NODE_FAIL, RESIZING, ...
-    std::vector<TresCount> gpus;     // of AllocTRES: gpu, shard and mps, none of them 0
-    std::string_view admin_comment;  // as a whole; the tag is at its front (run_tag.h)
-    std::optional<RunTag> tag = {};  // at the front of the comment
+    std::optional<std::uint32_t> uid = {};           // of the job's user; nothing: not told
+    std::optional<std::uint32_t> cancelled_by = {};  // the uid of "CANCELLED by UID"
+    bool behind_resize = false;                      // its start is the instant of a resize
+    std::string_view state;                          // first word: COMPLETED, CANCELLED, NODE_FAIL, RESIZING, ...
+    std::vector<TresCount> gpus;                     // of AllocTRES: gpu, shard and mps, none of them 0
+    std::string_view admin_comment;                  // as a whole; the tag is at its front (run_tag.h)
+    std::optional<RunTag> tag = {};                  // at the front of the comment
 };
 
 // How the rows went. Each is visited, or counted as one of the first four.
@@ -92,8 +95,13 @@ class RowRates {
 };
 
 // U7, as far as the row tells: the cluster ended this run inside its contract (NODE_FAIL, BOOT_FAIL or
-// LAUNCH_FAILED). Of a run that was resized the row is the last part alone.
+// LAUNCH_FAILED), or somebody other than its user did: an operator, or a coordinator, which the database does not tell
+// apart. Of a run that was resized the row is the last part alone.
 bool is_refunded(const AccountingRow& row, Seconds contract);
+
+// U11: did the run end by its script, its own user, or its time limit? Not of the last part of a run that was
+// resized, whose contract began earlier.
+bool is_by_itself(const AccountingRow& row);
 
 }  // namespace budget
 

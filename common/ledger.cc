@@ -66,6 +66,10 @@ Seconds change_instant(const Run& run, const RunView& view, Seconds now) {
     return run.steps ? std::max(now, run.steps->back().at) : now;
 }
 
+bool ended_by_itself(const RunView& view) {
+    return view.by_itself && view.end;
+}
+
 bool changes_rate(const Run& run, const RunView& view) {
     const RunStep last = last_step(run);
     return last.rate != view.rate || last.suspended != view.suspended;
@@ -95,6 +99,15 @@ void for_each_stretch(const Run& run, Visit visit) {
         current = {.at = until, .rate = next.rate, .suspended = next.suspended};
     }
     if (current.at < end) visit(current, end);
+}
+
+// What it was charged last, or would have been but for a suspension.
+Rate rate_at_end(const Run& run) {
+    Rate rate = run.rate;
+    for (const RunStep& step : run.steps ? std::span<const RunStep>(*run.steps) : std::span<const RunStep>()) {
+        if (step.at < run.until || step.at <= run.start) rate = step.rate;
+    }
+    return rate;
 }
 
 // Since when the run is suspended without a known end of it; kNever where it is not.
@@ -193,6 +206,7 @@ Run copy_of(const Run& run) {
     copy.ended = run.ended;
     copy.gone = run.gone;
     copy.resized = run.resized;
+    copy.by_itself = run.by_itself;
     copy.beside = run.beside;
     copy.expiring = run.expiring;
     copy.scan = run.scan;
@@ -207,7 +221,7 @@ bool is_same(const Run& a, const Run& b) {
     const bool same_steps = a.steps && b.steps ? *a.steps == *b.steps : !a.steps && !b.steps;
     return same_steps && a.owner == b.owner && a.contract == b.contract && a.start == b.start && a.until == b.until &&
            a.rate == b.rate && a.run_class == b.run_class && a.refunded == b.refunded && a.ended == b.ended &&
-           a.gone == b.gone && a.resized == b.resized;
+           a.gone == b.gone && a.resized == b.resized && a.by_itself == b.by_itself;
 }
 
 SavedRun saved(const Run& run) {
@@ -216,6 +230,7 @@ SavedRun saved(const Run& run) {
     saved.ended = run.ended;
     saved.gone = run.gone;
     saved.resized = run.resized;
+    saved.by_itself = run.by_itself;
     saved.contract = run.contract;
     saved.start = run.start;
     saved.until = run.until;
@@ -332,7 +347,12 @@ void OwnerById::set(AssocId id, OwnerIndex owner) {
     pages_[page][id % kPage] = owner;
 }
 
-Ledger::Ledger(Seconds window) : allocated_(window), unallocated_(window), node_parents_{kRoot} {
+Ledger::Ledger(Seconds window, std::uint32_t unused_charge_millis)
+    : allocated_(window),
+      unallocated_(window),
+      unused_(window),
+      unused_millis_(unused_charge_millis),
+      node_parents_{kRoot} {
     intern({});
 }
 
@@ -359,15 +379,27 @@ void Ledger::set_tree(std::span<const Association> associations, const Tree& tre
 }
 
 void Ledger::set_window(Seconds window) {
-    UsageWindow* const windows[] = {&allocated_, &unallocated_};
-    for (UsageWindow* w : windows) {
-        UsageWindow other(window);
-        for (std::size_t i = 0; i < owners_.size(); ++i) other.add_owner();
-        other.advance(w->now());
-        *w = std::move(other);
-    }
+    allocated_ = empty_window(window);
+    unallocated_ = empty_window(window);
+    unused_ = empty_window(window);
     for_each_run([this](const Run& run) { post(run, 0, 1); });
     summed_ = false;
+}
+
+void Ledger::set_unused_charge(std::uint32_t millis) {
+    if (millis == unused_millis_) return;
+    unused_millis_ = millis;
+    unused_ = empty_window(unused_.length());
+    for_each_run([this](const Run& run) { post_unused(run, 1); });
+    summed_ = false;
+}
+
+// Of the same owners and at the same now.
+UsageWindow Ledger::empty_window(Seconds length) const {
+    UsageWindow window(length);
+    for (std::size_t i = 0; i < owners_.size(); ++i) window.add_owner();
+    window.advance(now());
+    return window;
 }
 
 // Every run goes through here again and again: what it calls is compiled into it.
@@ -387,7 +419,7 @@ void Ledger::set_window(Seconds window) {
     const OwnerIndex known = owner_by_assoc_.find(view.assoc);
     const OwnerIndex owner = known == OwnerById::kNone ? run.owner : known;
     const Seconds from = first_difference(run, view, owner, now());
-    if (from == kNever && run.contract == view.contract) return;
+    if (from == kNever && run.contract == view.contract && run.by_itself == ended_by_itself(view)) return;
 
     post(run, from, -1);
     take_up(run, view, owner);
@@ -407,7 +439,7 @@ void Ledger::set_window(Seconds window) {
     const bool moves_suspensions =
         view.suspended_before > 0 && (from != kNever || unseen_suspension(run, view, now()) > 0);
     if (moves_suspensions || !past.resized.empty()) from = 0;
-    if (from == kNever && run.contract == view.contract) return;
+    if (from == kNever && run.contract == view.contract && run.by_itself == ended_by_itself(view)) return;
 
     post(run, from, -1);
     take_up(run, view, owner);
@@ -417,7 +449,7 @@ void Ledger::set_window(Seconds window) {
 }
 
 void Ledger::observe_new(const RunView& view) {
-    if (view.end && *view.end <= allocated_.forgotten_before()) return;
+    if (view.end && reach(*view.end, view.contract, view.by_itself) <= allocated_.forgotten_before()) return;
     const PastParts past = take_past(view);
     const Slot slot = runs_.insert(view.key);
     Run& run = runs_[slot];
@@ -475,6 +507,7 @@ void Ledger::take_up(Run& run, const RunView& view, OwnerIndex owner) const {
     run.gone = false;
     run.until = view.end.value_or(now());
     run.contract = static_cast<std::uint32_t>(view.contract);
+    run.by_itself = ended_by_itself(view);
     if (view.suspended_before > 0) take_up_resume(run, view);
     if (changes_rate(run, view)) {
         const Seconds at = change_instant(run, view, now());
@@ -502,7 +535,7 @@ bool Ledger::observe_past(const PastRun& past) {
     const Seconds end = std::clamp<Seconds>(past.end, start, kMaxInstant);
     const Slot seen = seen_at(past.job_id, start, end);
     if (seen != RunTable::kNone) return correct(seen, past, start, end);
-    if (end <= allocated_.forgotten_before()) return false;
+    if (reach(end, past.contract, past.by_itself) <= allocated_.forgotten_before()) return false;
     return take_up_past(past, start, end);
 }
 
@@ -533,6 +566,7 @@ bool Ledger::correct(Slot slot, const PastRun& past, Seconds start, Seconds end)
     } else if (end_unknown) {
         next.until = std::max(next.start, end);
         next.refunded = past.refunded;
+        next.by_itself = past.by_itself;
     }
     return replace(slot, std::move(next));
 }
@@ -561,6 +595,7 @@ bool Ledger::take_up_past(const PastRun& past, Seconds start, Seconds end) {
     next.refunded = past.refunded;
     next.ended = true;
     next.resized = past.resized;
+    next.by_itself = past.by_itself;
     if (suspended_from < end) edit_stretch(next, suspended_from, end, [](RunStep& step) { step.suspended = true; });
     mark_beside(past.job_id);
     return replace(own, std::move(next));
@@ -650,7 +685,7 @@ LedgerImage Ledger::image() const {
     runs.reserve(runs_.size());
     for_each_run([&](const Run& run) {
         const std::uint64_t order = std::uint64_t{run.key.job_id} << 32 | run.key.restart_count;
-        if (!run.ended || run.until > allocated_.forgotten_before()) runs.emplace_back(order, &run);
+        if (!run.ended || counts_still(run)) runs.emplace_back(order, &run);
     });
     std::sort(runs.begin(), runs.end());
     image.runs.reserve(runs.size());
@@ -658,7 +693,8 @@ LedgerImage Ledger::image() const {
     return image;
 }
 
-Ledger::Ledger(Seconds window, const LedgerImage& image, Seconds now) : Ledger(window) {
+Ledger::Ledger(Seconds window, const LedgerImage& image, Seconds now, std::uint32_t unused_charge_millis)
+    : Ledger(window, unused_charge_millis) {
     std::vector<OwnerIndex> owners;
     for (const SavedOwner& saved : image.owners)
         owners.push_back(intern({.account = saved.account, .user = saved.user, .partition = saved.partition}));
@@ -669,7 +705,8 @@ Ledger::Ledger(Seconds window, const LedgerImage& image, Seconds now) : Ledger(w
     std::vector<const SavedRun*> runs;  // by end, as they are to be listed
     runs.reserve(image.runs.size());
     for (const SavedRun& run : image.runs)
-        if (!run.ended || run.until > allocated_.forgotten_before()) runs.push_back(&run);
+        if (!run.ended || reach(run.until, run.contract, run.by_itself) > allocated_.forgotten_before())
+            runs.push_back(&run);
     std::sort(runs.begin(), runs.end(), [](const SavedRun* a, const SavedRun* b) { return a->until < b->until; });
     for (const SavedRun* run : runs) restore(*run, owners[run->owner]);
     for (const SavedRun* run : runs)
@@ -690,6 +727,7 @@ void Ledger::restore(const SavedRun& saved, OwnerIndex owner) {
     run.ended = saved.ended;
     run.gone = saved.gone;
     run.resized = saved.resized;
+    run.by_itself = saved.by_itself;
     post(run, 0, 1);
     file(slot);
 }
@@ -721,6 +759,7 @@ void Ledger::advance(Seconds now) {
     if (now <= this->now()) return;
     allocated_.advance(now);
     unallocated_.advance(now);
+    unused_.advance(now);
     forget_runs();
     summed_ = false;
 }
@@ -759,6 +798,14 @@ void Ledger::sum_owners() {
     for (OwnerIndex index = 0; index < owners_.size(); ++index) {
         by_owner_[index] = {.allocated = allocated_.usage(index), .unallocated = unallocated_.usage(index)};
     }
+    if (unused_millis_ > 0) {
+        unused_.settle();
+        for (OwnerIndex index = 0; index < owners_.size(); ++index) {
+            Usage unused = unused_.usage(index);
+            unused.running = 0;
+            by_owner_[index].allocated += unused;
+        }
+    }
     for (const Slot slot : open_) {
         const Run& run = runs_[slot];
         if (run.contract > 0) by_owner_[run.owner].commitment += commitment(run, now());
@@ -778,6 +825,7 @@ OwnerIndex Ledger::intern(const Association& association) {
                        .user = std::string(association.user),
                        .partition = std::string(association.partition)});
     allocated_.add_owner();
+    unused_.add_owner();
     return unallocated_.add_owner();
 }
 
@@ -813,7 +861,7 @@ void Ledger::forget_runs() {
         const Slot slot = ended_.front();
         if (ended_.size() > kFetchAhead) __builtin_prefetch(&runs_[ended_[kFetchAhead]]);
         Run& run = runs_[slot];
-        const bool still_counts = run.ended && run.until > allocated_.forgotten_before();
+        const bool still_counts = run.ended && counts_still(run);
         if (still_counts && run.until <= now()) return;
         ended_.pop_front();
         if (still_counts) {
@@ -832,11 +880,40 @@ void Ledger::forget_runs() {
 // Enters the run's edges from an instant on into its window, or takes them back (sign -1).
 void Ledger::post(const Run& run, Seconds from, int sign) {
     summed_ = false;
+    if (run.by_itself) post_unused(run, sign);
     if (run.refunded || last_edge(run) < from) return;
     UsageWindow& window = run.run_class == RunClass::kAllocated ? allocated_ : unallocated_;
     for_each_charge(run, [&](Seconds at, Rate change) {
         if (at >= from && change != 0) window.add_edge({.at = at, .change = sign * change, .owner = run.owner});
     });
+}
+
+// The same of what is charged for the part of its contract that it did not use.
+[[gnu::noinline]] void Ledger::post_unused(const Run& run, int sign) {
+    const Seconds prolonged = prolongation(run);
+    if (prolonged <= 0) return;
+    const Rate change = sign * rate_at_end(run);
+    unused_.add_edge({.at = run.until, .change = change, .owner = run.owner});
+    unused_.add_edge({.at = std::min(run.until + prolonged, kMaxInstant), .change = -change, .owner = run.owner});
+}
+
+// For how long after its end it is charged.
+[[gnu::noinline]] Seconds Ledger::prolongation(const Run& run) const {
+    if (unused_millis_ == 0 || !run.by_itself || !run.ended || run.refunded || run.run_class != RunClass::kAllocated)
+        return 0;
+    const Seconds unused = run.contract - time_before(run, run.until, false);
+    return std::max<Seconds>(unused, 0) * unused_millis_ / 1000;
+}
+
+// Of a run that has ended: is anything of it charged in the window, or later?
+bool Ledger::counts_still(const Run& run) const {
+    if (run.until > allocated_.forgotten_before()) return true;
+    return run.by_itself && run.until + prolongation(run) > allocated_.forgotten_before();
+}
+
+// Up to when a run with this end may be charged, at the most.
+Seconds Ledger::reach(Seconds end, Seconds contract, bool by_itself) const {
+    return by_itself && unused_millis_ > 0 ? end + contract : end;
 }
 
 }  // namespace budget

@@ -50,6 +50,7 @@ struct RunView {
     bool refunded = false;         // U7: the cluster broke the contract, nothing is charged
     Seconds changed = 0;           // when rate or suspended last changed (resize or suspend time), 0: unknown
     Seconds suspended_before = 0;  // how long it was suspended in all, but for a suspension that lasts
+    bool by_itself = false;        // U11: it ended by itself; of one with an end alone
     Seconds submitted = 0;         // 0: unknown. A run that starts later than a known one of its key, and was
                                    // submitted later, is of another job: Slurm has started its ids over
 };
@@ -68,7 +69,8 @@ struct PastRun {
     Seconds suspended = 0;  // nobody knows when: it is taken to have been at the end
     Seconds contract = 0;
     bool refunded = false;
-    bool resized = false;  // it ended by a resize, and so goes on
+    bool resized = false;    // it ended by a resize, and so goes on
+    bool by_itself = false;  // U11: it ended by itself
 };
 
 // From this instant on a run is like this.
@@ -91,8 +93,9 @@ struct alignas(64) Run {
     RunClass run_class = RunClass::kAllocated;
     bool refunded : 1 = false;
     bool ended : 1 = false;
-    bool gone : 1 = false;     // ended because it was missing from a scan; only the database may have told its end
-    bool resized : 1 = false;  // a past run that ended by a resize
+    bool gone : 1 = false;       // ended because it was missing from a scan; only the database may have told its end
+    bool resized : 1 = false;    // a past run that ended by a resize
+    bool by_itself : 1 = false;  // U11: it ended by itself
 
     // The ledger's own.
     bool beside : 1 = false;            // there may be past runs of its job that are parts of it
@@ -139,6 +142,7 @@ struct SavedRun {
     bool ended = false;
     bool gone = false;
     bool resized = false;
+    bool by_itself = false;
     std::uint32_t contract = 0;
     Seconds start = 0;
     Seconds until = 0;
@@ -228,8 +232,8 @@ class Ledger {
     using Slot = RunTable::Slot;
 
    public:
-    // Precondition: 0 < window <= kMaxWindow. Time starts at 0.
-    explicit Ledger(Seconds window);
+    // Precondition: 0 < window <= kMaxWindow. Time starts at 0. unused_charge_millis: U11, in thousandths.
+    explicit Ledger(Seconds window, std::uint32_t unused_charge_millis = 0);
 
     // The tree in force from now on, built from these associations. Usage
     // follows its association by account, user and partition; that of associations no
@@ -238,6 +242,12 @@ class Ledger {
 
     // A window of another length over the runs still known.
     void set_window(Seconds window);
+
+    // U11: a run that ends by itself inside its contract is charged, beside what it used, its last rate for this
+    // part of the contract that it did not use, in whole seconds, as if it had gone on for so long; nobody is
+    // taken to be running then. Another part counts for all runs still known.
+    void set_unused_charge(std::uint32_t millis);
+    std::uint32_t unused_charge() const { return unused_millis_; }
 
     // Takes up the run as it is now; idempotent. A changed rate or suspension counts
     // from view.changed where that lies between the last change known and now,
@@ -260,7 +270,7 @@ class Ledger {
     // All that has to be kept, and the ledger that had it, at another now, be it earlier than that
     // of the image, and over another window. Precondition: owners are within range.
     LedgerImage image() const;
-    Ledger(Seconds window, const LedgerImage& image, Seconds now);
+    Ledger(Seconds window, const LedgerImage& image, Seconds now, std::uint32_t unused_charge_millis = 0);
 
     // Moves now, and with it the window; an earlier one than before has no effect.
     // Runs are forgotten once they have left the window.
@@ -334,12 +344,19 @@ class Ledger {
     void forget_runs();
 
     void post(const Run& run, Seconds from, int sign);
+    void post_unused(const Run& run, int sign);
+    Seconds prolongation(const Run& run) const;
+    bool counts_still(const Run& run) const;
+    Seconds reach(Seconds end, Seconds contract, bool by_itself) const;
+    UsageWindow empty_window(Seconds length) const;
 
     void sum_up();
     void sum_owners();
 
     UsageWindow allocated_;
     UsageWindow unallocated_;
+    UsageWindow unused_;  // of allocated runs (U11)
+    std::uint32_t unused_millis_ = 0;
 
     std::vector<Owner> owners_;
     OwnerIndex root_owner_ = 0;  // of the root account

@@ -108,11 +108,13 @@ std::vector<NumberedPlace> place_queue(const Tree& tree, std::span<const NodeUsa
     const std::vector<PendingJob> jobs = pending_jobs(entries, startable);
     const std::vector<Place> places = order(tree, usage, jobs, parameters);
     std::vector<NumberedPlace> result = records(places, entries, startable);
-    for (std::size_t i = 0; i < result.size(); ++i) result[i].position = static_cast<std::uint32_t>(i + 1);
-
     const auto first_unallocated = std::find_if(result.begin(), result.end(), [&](const NumberedPlace& place) {
         return class_in_queue(tree, entries[place.entry].job) == RunClass::kUnallocated;
     });
+    std::stable_partition(result.begin(), first_unallocated, [&](const NumberedPlace& place) {
+        return entries[place.entry].being_placed && place.task == 0;
+    });
+    for (std::size_t i = 0; i < result.size(); ++i) result[i].position = static_cast<std::uint32_t>(i + 1);
     const auto allocated_count = static_cast<std::size_t>(first_unallocated - result.begin());
     const Bands band = bands(parameters.no_gpu_band);
     number_band(std::span(result).first(allocated_count), entries, band.allocated);

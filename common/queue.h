@@ -43,6 +43,9 @@ struct QueueEntry {
     std::uint32_t number = 0;  // its number now
     // How many more tasks the array's own limit lets start now.
     std::uint32_t task_room = std::numeric_limits<std::uint32_t>::max();
+    // Others are being stopped for it (P3). It stands before all of its class until it starts: the
+    // place that is made free is its own, and both of Slurm's schedulers go by the number.
+    bool being_placed = false;
 };
 
 // A record of the queue after the splits, and the number it ought to have.
@@ -57,8 +60,8 @@ struct NumberedPlace {
 
 // Ranks and numbers the pending jobs. startable: the GPU weight that could be
 // free at the next scheduling pass (idle now, and what one ending run may add);
-// it bounds how many array tasks are split off (Q2). Deterministic, and
-// independent of the order of the entries.
+// it bounds how many array tasks are split off (Q2). Allocated entries that are being
+// placed come first, in their order. Deterministic, and independent of the order of the entries.
 std::vector<NumberedPlace> place_queue(const Tree& tree, std::span<const NodeUsage> usage,
                                        std::span<const QueueEntry> entries, Rate startable,
                                        const Parameters& parameters);

@@ -74,10 +74,11 @@ Result<PastCounts> take_up_past(Ledger& ledger, const Tree& tree, std::string_vi
         run.run_class = has_budget(tree, row) ? RunClass::kAllocated : RunClass::kUnallocated;
         if (row.tag) {
             run.run_class = row.tag->run_class;
-            run.contract = row.tag->contract;
+            run.contract = std::max<Seconds>(row.tag->contract, 0);
         }
         run.refunded = is_refunded(row, run.contract);
         run.resized = row.state == "RESIZING";
+        run.by_itself = is_by_itself(row);
         ++counts.runs;
         if (!ledger.observe_past(run)) return;
         ++counts.changes;

@@ -16,9 +16,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/claim.h"
+#include "common/contract.h"
 #include "common/fair_tree.h"
 #include "common/ledger.h"
 #include "common/parameters.h"
@@ -31,6 +33,10 @@
 #include "common/time_text.h"
 #include "common/tree.h"
 #include "plugins/ledger_file.h"
+#include "plugins/notices.h"
+#include "plugins/picks.h"
+#include "plugins/terms.h"
+#include "plugins/verdicts.h"
 
 namespace budget {
 namespace {
@@ -84,6 +90,7 @@ struct PassMemory {
     std::vector<budget_place> places;
     std::vector<budget_share> shares;
     std::vector<budget_tagging> taggings;
+    std::vector<budget_signal> signals;
 };
 
 // A clock that is put back by more is believed; by more than the second, runs may have been forgotten. What two
@@ -110,7 +117,8 @@ budget_tag shown_tag(const RunTag& tag) {
     return {.readable = true,
             .allocated = tag.run_class == RunClass::kAllocated,
             .contract = tag.contract,
-            .rate = tag.rate.value_or(0)};
+            .rate = tag.rate.value_or(0),
+            .has_reason = tag.preempted.has_value()};
 }
 
 RunTag tag_of(const budget_tag& shown) {
@@ -118,6 +126,10 @@ RunTag tag_of(const budget_tag& shown) {
                .contract = shown.contract};
     if (shown.rate > 0) tag.rate = shown.rate;
     return tag;
+}
+
+std::optional<Seconds> time_limit(const budget_job& job) {
+    return job.time_limit > 0 ? std::optional<Seconds>(job.time_limit) : std::nullopt;
 }
 
 class Engine {
@@ -139,6 +151,12 @@ class Engine {
     void job_ended(const budget_job& job);
     bool rank(std::uint32_t job_id, budget_rank& rank) const;
 
+    void use_contracts() { uses_contracts_.store(true); }
+    void use_preemption() { preempts_.store(true); }
+    bool preempts() const { return preempts_.load(); }
+    Verdicts& verdicts() { return verdicts_; }
+    std::string preempting(RunKey victim, Seconds now, bool names, std::string_view comment, Messages& messages);
+
     void load(const std::string& folder, Seconds now, Messages& messages);
     bool save(const std::string& folder, Messages& messages);
     budget_gap gap(Seconds now);
@@ -151,13 +169,26 @@ class Engine {
     RunClass class_of(std::uint32_t assoc_id) const;
     RunView run_view(const budget_job& job) const;
     void take_up_run(const budget_job& job) { ledger_.observe(run_view(job)); }
-    void take_up_tags(const budget_pass& pass, PassMemory& memory) const;
+    bool is_job_exempt(const budget_job& job) const {
+        return job.never_victim || is_exempt(text(job.partitions), text(job.qos), parameters_);
+    }
+    std::optional<RunTag> pending_tag(const budget_job& job) const;
+    std::vector<std::optional<RunTag>> pending_tags(const budget_pass& pass) const;
+    std::vector<PendingTerms> settle_pending(const budget_pass& pass,
+                                             std::span<const std::optional<RunTag>> tags) const;
+    void take_up_tags(const budget_pass& pass, std::span<const std::optional<RunTag>> pending,
+                      PassMemory& memory) const;
     void follow_clock(Seconds now, Messages& messages);
     void restore(const State& state, Seconds now, Messages& messages);
     State state() const;
     void tell_of_past(const Gap::Part& part, const PastCounts& counts, bool is_all, Messages& messages);
     void take_up_runs(const budget_pass& pass);
-    std::vector<QueueEntry> queue_entries(const budget_pass& pass, std::vector<std::uint32_t>& jobs);
+    std::vector<QueueEntry> queue_entries(const budget_pass& pass, std::span<const PendingTerms> pending,
+                                          std::vector<std::uint32_t>& jobs);
+    std::vector<Waiting> waiting(const budget_pass& pass, std::span<const PendingTerms> pending,
+                                 std::span<const QueueEntry> entries, std::span<const NumberedPlace> places,
+                                 std::span<const std::uint32_t> jobs) const;
+    void pick_victims(budget_pass& pass, std::vector<Waiting> queue, PassMemory& memory, Messages& messages);
     Rate startable(const budget_pass& pass);
     void publish(const budget_pass& pass, std::span<const QueueEntry> entries, std::span<const NumberedPlace> places,
                  Claims claims);
@@ -195,6 +226,11 @@ class Engine {
     std::mutex hints_mutex_;
     std::vector<budget_job> hints_;
 
+    std::atomic<bool> uses_contracts_{false};
+    std::atomic<bool> preempts_{false};
+    Notices notices_;
+    Verdicts verdicts_;
+
     Published<Snapshot> snapshot_;
     std::atomic<budget_log_fn> log_{nullptr};
 };
@@ -203,6 +239,8 @@ bool Engine::configure(std::string_view parameters, Messages& messages) {
     Result<Parameters> parsed = Parameters::parse(parameters);
     if (!parsed) {
         messages.error("PriorityParameters: " + parsed.error() + "; the last good parameters stay in force");
+        const std::lock_guard lock(mutex_);
+        Terms::instance().set_parameters(parameters_);
         return false;
     }
     const std::lock_guard lock(mutex_);
@@ -210,7 +248,9 @@ bool Engine::configure(std::string_view parameters, Messages& messages) {
     if (parameters_.window < parsed.value().window) all_wanted_ = true;
     if (parameters_.window != parsed.value().window) ledger_.set_window(parsed.value().window);
     parameters_ = std::move(parsed).value();
+    ledger_.set_unused_charge(parameters_.unused_charge_millis);
     band_.store(parameters_.no_gpu_band);
+    Terms::instance().set_parameters(parameters_);
     weigh(messages);
     if (changed || !has_tree_) messages.info("parameters in force: " + to_string(parameters_));
     return true;
@@ -248,6 +288,7 @@ bool Engine::set_tree(std::span<const budget_association> views, Messages& messa
     associations_ = std::move(associations);
     tree_ = std::move(tree).value();
     ledger_.set_tree(associations_.list(), tree_);
+    Terms::instance().set_tree(associations_.list(), tree_);
     has_tree_ = true;
     return true;
 }
@@ -268,23 +309,91 @@ RunView Engine::run_view(const budget_job& job) const {
     run.changed = job.changed;
     run.suspended_before = job.suspended_before;
     run.submitted = job.submitted;
-    RunSigns signs = {
-        .by_budget = class_of(job.assoc_id), .seen_starting = job.start >= loaded_at_, .broken = job.broken};
+    run.by_itself = job.by_itself;
+    RunSigns signs = {.by_budget = class_of(job.assoc_id),
+                      .seen_starting = job.start >= loaded_at_,
+                      .broken = job.broken,
+                      .by_operator = job.by_operator,
+                      .never_victim = job.never_victim,
+                      .contracts_in_force = uses_contracts_.load(),
+                      .longest = parameters_.max_min_runtime,
+                      .now = ledger_.now(),
+                      .time_limit = time_limit(job)};
     if (job.tag.readable) signs.tag = tag_of(job.tag);
-    settle_terms(run, ledger_.find(run.key), signs);
+    const Run* known = ledger_.find(run.key);
+    // What has ended stays with whom it was charged to: of a requeued job the account may be another by now.
+    if (known && run.end && !is_another_job(*known, run)) run.assoc = 0;
+    settle_terms(run, known, signs);
     return run;
 }
 
-// What the records of the runs that are on have to bear, where they do not.
-void Engine::take_up_tags(const budget_pass& pass, PassMemory& memory) const {
+// What the record of a pending job says, or is to say where contracts are in force (C9); nothing where it need not.
+std::optional<RunTag> Engine::pending_tag(const budget_job& job) const {
+    if (job.tag.readable && job.tag.contract != kNotAsked) return tag_of(job.tag);
+    if (!uses_contracts_.load()) return std::nullopt;
+    return default_terms(time_limit(job), is_job_exempt(job), parameters_);
+}
+
+// By job of the pass; of those that are not pending nothing that counts. The parts of a heterogeneous job get
+// the same (C7), each as far as its time limit lets it (C4).
+std::vector<std::optional<RunTag>> Engine::pending_tags(const budget_pass& pass) const {
+    std::vector<std::optional<RunTag>> tags(pass.job_count);
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> parts;  // by heterogeneous job
     for (std::size_t i = 0; i < pass.job_count; ++i) {
         const budget_job& job = pass.jobs[i];
-        if (job.state != BUDGET_JOB_RUNNING && job.state != BUDGET_JOB_SUSPENDED) continue;
-        const Run* run = ledger_.find({.job_id = job.job_id, .restart_count = job.restart_count});
-        if (!run) continue;
-        const RunTag wanted = tag_for(*run, job.rate, job.beyond_tres);
-        if (job.tag.readable && tag_of(job.tag) == wanted) continue;
-        memory.taggings.push_back({.job = static_cast<std::uint32_t>(i), .tag = shown_tag(wanted)});
+        if (job.state != BUDGET_JOB_PENDING) continue;
+        tags[i] = pending_tag(job);
+        if (job.het_job_id != 0 && uses_contracts_.load()) parts[job.het_job_id].push_back(i);
+    }
+    for (const auto& [job_id, indices] : parts) {
+        std::vector<std::optional<RunTag>> each;
+        for (const std::size_t i : indices) each.push_back(tags[i]);
+        RunTag all = combine_terms(each);
+        // C5: a part without a budget would be free and yet as protected as the others.
+        for (const std::size_t i : indices) {
+            const std::optional<NodeIndex> leaf = tree_.find(pass.jobs[i].assoc_id);
+            if (leaf && !tree_.node(*leaf).has_budget) all = {.run_class = RunClass::kUnallocated};
+        }
+        for (const std::size_t i : indices) {
+            tags[i]->run_class = all.run_class;
+            tags[i]->contract = std::min(all.contract, time_limit(pass.jobs[i]).value_or(all.contract));
+        }
+    }
+    return tags;
+}
+
+std::vector<PendingTerms> Engine::settle_pending(const budget_pass& pass,
+                                                 std::span<const std::optional<RunTag>> tags) const {
+    std::vector<PendingTerms> terms(pass.job_count);
+    for (std::size_t i = 0; i < pass.job_count; ++i) {
+        const budget_job& job = pass.jobs[i];
+        if (job.state != BUDGET_JOB_PENDING) continue;
+        const bool has_budget = class_of(job.assoc_id) == RunClass::kAllocated;
+        terms[i] = pending_terms(tags[i], has_budget, time_limit(job), is_job_exempt(job), uses_contracts_.load(),
+                                 parameters_);
+    }
+    return terms;
+}
+
+// What the records of runs that are on and of pending jobs have to bear, where they do not.
+void Engine::take_up_tags(const budget_pass& pass, std::span<const std::optional<RunTag>> pending,
+                          PassMemory& memory) const {
+    for (std::size_t i = 0; i < pass.job_count; ++i) {
+        const budget_job& job = pass.jobs[i];
+        budget_tag wanted{};
+        if (job.state == BUDGET_JOB_RUNNING || job.state == BUDGET_JOB_SUSPENDED) {
+            const Run* run = ledger_.find({.job_id = job.job_id, .restart_count = job.restart_count});
+            if (!run) continue;
+            wanted = shown_tag(tag_for(*run, job.rate, job.beyond_tres, uses_contracts_.load()));
+        } else if (job.state == BUDGET_JOB_PENDING && uses_contracts_.load()) {
+            wanted = shown_tag(*pending[i]);
+            wanted.rate = job.tag.rate;
+            wanted.has_reason = job.tag.has_reason;  // why its last run was stopped
+        } else {
+            continue;
+        }
+        if (job.tag.readable && tag_of(job.tag) == tag_of(wanted) && job.tag.has_reason == wanted.has_reason) continue;
+        memory.taggings.push_back({.job = static_cast<std::uint32_t>(i), .tag = wanted});
     }
 }
 
@@ -302,7 +411,8 @@ void Engine::take_up_runs(const budget_pass& pass) {
     ledger_.advance(pass.now);
 }
 
-std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::vector<std::uint32_t>& jobs) {
+std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::span<const PendingTerms> pending,
+                                              std::vector<std::uint32_t>& jobs) {
     std::vector<QueueEntry> entries;
     first_eligible_.begin_scan();
     for (std::size_t i = 0; i < pass.job_count; ++i) {
@@ -316,7 +426,8 @@ std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::vect
         entry.job.array_job_id = job.array_job_id;
         entry.job.array_task = job.array_task;
         entry.job.leaf = tree_.find(job.assoc_id).value_or(kRoot);
-        entry.job.run_class = class_of(job.assoc_id);
+        entry.job.run_class = pending[i].run_class;
+        entry.job.contract = pending[i].contract;
         entry.job.rate = job.rate;
         entry.job.qos_priority = job.qos_priority;
         entry.job.nice = job.nice;
@@ -325,6 +436,7 @@ std::vector<QueueEntry> Engine::queue_entries(const budget_pass& pass, std::vect
         entry.job.eligible = job.eligible;
         entry.number = job.priority;
         entry.task_room = job.task_room;
+        entry.being_placed = job.being_placed;
         entries.push_back(entry);
         jobs.push_back(static_cast<std::uint32_t>(i));
     }
@@ -372,6 +484,78 @@ void Engine::publish(const budget_pass& pass, std::span<const QueueEntry> entrie
     snapshot_.publish(std::make_unique<const Snapshot>(pass.now, std::move(ranks), std::move(claims)));
 }
 
+// Whoever could start now as far as it is up to the job: the places of the queue, and jobs with an
+// operator's number, which stand where that puts them (Q6).
+std::vector<Waiting> Engine::waiting(const budget_pass& pass, std::span<const PendingTerms> pending,
+                                     std::span<const QueueEntry> entries, std::span<const NumberedPlace> places,
+                                     std::span<const std::uint32_t> jobs) const {
+    std::vector<Waiting> queue;
+    if (pass.node_count == 0) return queue;
+    for (const NumberedPlace& place : places) {
+        const QueueEntry& entry = entries[place.entry];
+        if (!entry.job.eligible || entry.task_room == 0 || (place.rest && place.task > 0)) continue;
+        queue.push_back({.job = jobs[place.entry],
+                         .number = place.number,
+                         .run_class = class_in_queue(tree_, entry.job),
+                         .contract = entry.job.contract});
+    }
+    for (std::size_t i = 0; i < pass.job_count; ++i) {
+        const budget_job& job = pass.jobs[i];
+        if (job.state != BUDGET_JOB_PENDING || !job.held || job.priority == 0 || !job.eligible) continue;
+        queue.push_back({.job = static_cast<std::uint32_t>(i),
+                         .number = job.priority,
+                         .run_class = pending[i].run_class,
+                         .contract = pending[i].contract});
+    }
+    return queue;
+}
+
+// P1 to P5: who is to be stopped for whom. Where nothing is known of nodes nobody is.
+void Engine::pick_victims(budget_pass& pass, std::vector<Waiting> queue, PassMemory& memory, Messages& messages) {
+    pass.wake_scheduler = false;
+    pass.next_look = 0;
+    if (pass.node_count == 0) {
+        verdicts_.publish({}, pass.now);
+        return;
+    }
+    for (const std::uint32_t job_id : verdicts_.drop_failed(pass.now))
+        messages.info(
+            "pick for JobId=" + std::to_string(job_id) +
+            " dropped: Slurm has tried it twice and placed nobody; it chooses among the rightful victims now");
+    notices_.forget([this](RunKey key) {
+        const Run* run = ledger_.find(key);
+        return run && !run->ended;
+    });
+    Planning planning(pass, tree_, ledger_, parameters_, notices_);
+    for (Waiting& each : queue) {
+        const budget_job& job = pass.jobs[each.job];
+        each.left = verdicts_.may_be_left() && verdicts_.is_left(job.job_id, planning.request(job), pass.now);
+    }
+    planning.set_queue(std::move(queue));
+    const Plan plan = planning.make(ledger_.node_usage());
+    std::vector<Pick> picks = planning.picks(plan, associations_.list());
+    const Notices::News notices = notices_.hold_back(picks, pass.now);
+    for (const std::string& line : notices.lines) messages.info(line);
+    for (const RunKey& run : notices.signals) memory.signals.push_back({run.job_id, run.restart_count});
+    const Verdicts::News news = verdicts_.publish(std::move(picks), pass.now);
+    for (const std::string& line : news.lines) messages.info(line);
+    pass.wake_scheduler = news.wake;
+    pass.next_look = plan.next_look.value_or(0);
+    if (notices.next_look && (pass.next_look == 0 || *notices.next_look < pass.next_look))
+        pass.next_look = *notices.next_look;
+}
+
+// Tells the log, and the victim's owner by its comment, which is returned.
+std::string Engine::preempting(RunKey victim, Seconds now, bool names, std::string_view comment, Messages& messages) {
+    const std::optional<Verdicts::Stop> stop = verdicts_.preempting(victim);
+    if (!stop) return {};
+    messages.info(to_string(*stop, now));
+    RunTag tag =
+        read_tag(comment).value_or(RunTag{.run_class = stop->victim.run_class, .contract = stop->victim.contract});
+    tag.preempted = reason(*stop, now, names);
+    return put_tag(tag, comment);
+}
+
 bool Engine::pass(budget_pass& pass, Messages& messages) {
     const std::lock_guard lock(mutex_);
     if (!has_tree_) {
@@ -379,9 +563,12 @@ bool Engine::pass(budget_pass& pass, Messages& messages) {
         return false;
     }
     follow_clock(pass.now, messages);
+    verdicts_.begin_pass();
     take_up_runs(pass);
     std::vector<std::uint32_t> jobs;  // entry -> job of the pass
-    const std::vector<QueueEntry> entries = queue_entries(pass, jobs);
+    const std::vector<std::optional<RunTag>> tags = pending_tags(pass);
+    const std::vector<PendingTerms> pending = settle_pending(pass, tags);
+    const std::vector<QueueEntry> entries = queue_entries(pass, pending, jobs);
     const std::vector<NodeUsage>& usage = ledger_.node_usage();
     const std::vector<NumberedPlace> places = place_queue(tree_, usage, entries, startable(pass), parameters_);
 
@@ -392,7 +579,8 @@ bool Engine::pass(budget_pass& pass, Messages& messages) {
                 {.job = jobs[place.entry], .task = place.task, .priority = place.number, .rest = place.rest});
     Claims claims(tree_, usage, RunClass::kAllocated, parameters_, pass.capacity);
     fill_shares(*memory, claims);
-    take_up_tags(pass, *memory);
+    take_up_tags(pass, tags, *memory);
+    pick_victims(pass, waiting(pass, pending, entries, places, jobs), *memory, messages);
     publish(pass, entries, places, std::move(claims));
 
     pass.places = memory->places.data();
@@ -401,6 +589,8 @@ bool Engine::pass(budget_pass& pass, Messages& messages) {
     pass.share_count = memory->shares.size();
     pass.taggings = memory->taggings.data();
     pass.tagging_count = memory->taggings.size();
+    pass.signals = memory->signals.data();
+    pass.signal_count = memory->signals.size();
     pass.memory = memory.release();
     return true;
 }
@@ -412,7 +602,7 @@ void Engine::follow_clock(Seconds now, Messages& messages) {
     if (back <= kClockJitter) return;
     messages.error("the clock was put back by " + format_duration(back) + ": the window now ends at " + instant(now));
     if (back > kClockAstray) all_wanted_ = true;
-    ledger_ = Ledger(parameters_.window, ledger_.image(), now);
+    ledger_ = Ledger(parameters_.window, ledger_.image(), now, parameters_.unused_charge_millis);
     ledger_.set_tree(associations_.list(), tree_);
 }
 
@@ -426,7 +616,7 @@ void Engine::restore(const State& state, Seconds now, Messages& messages) {
     const Seconds saved = state.ledger.now;
     const Seconds begin = saved > now && saved - now <= kClockJitter ? saved : now;  // time never runs backwards
     loaded_at_ = begin;
-    ledger_ = Ledger(parameters_.window, state.ledger, begin);
+    ledger_ = Ledger(parameters_.window, state.ledger, begin, parameters_.unused_charge_millis);
     first_eligible_.restore(state.first_eligible);
     incomplete_before_ = state.incomplete_before;
     if (saved > now + kClockAstray) {
@@ -444,8 +634,10 @@ void Engine::load(const std::string& folder, Seconds now, Messages& messages) {
     const std::scoped_lock lock(mutex_, file_mutex_);
     const StateFile::Loaded loaded = file_.load(folder);
     loaded_at_ = now;
-    ledger_ = Ledger(parameters_.window);  // of a controller that was active before in this process
+    ledger_ = Ledger(parameters_.window,
+                     parameters_.unused_charge_millis);  // of a controller that was active before in this process
     first_eligible_ = {};
+    notices_ = {};
     gap_ = {};
     incomplete_before_ = 0;
     has_tree_ = false;
@@ -643,6 +835,8 @@ bool budget_engine_pass(struct budget_pass* pass) {
     pass->share_count = 0;
     pass->taggings = nullptr;
     pass->tagging_count = 0;
+    pass->signals = nullptr;
+    pass->signal_count = 0;
     pass->memory = nullptr;
     return guarded(false, [&](Messages& messages) { return Engine::instance().pass(*pass, messages); });
 }
@@ -653,7 +847,8 @@ void budget_pass_free(struct budget_pass* pass) {
     pass->places = nullptr;
     pass->shares = nullptr;
     pass->taggings = nullptr;
-    pass->place_count = pass->share_count = pass->tagging_count = 0;
+    pass->signals = nullptr;
+    pass->place_count = pass->share_count = pass->tagging_count = pass->signal_count = 0;
 }
 
 void budget_engine_job_ended(const struct budget_job* job) {
@@ -667,6 +862,57 @@ bool budget_engine_rank(uint32_t job_id, struct budget_rank* rank) {
     return guarded(false, [&](Messages&) { return Engine::instance().rank(job_id, *rank); });
 }
 
+void budget_engine_use_contracts(void) {
+    Engine::instance().use_contracts();
+}
+
+void budget_engine_use_preemption(void) {
+    Engine::instance().use_contracts();
+    Engine::instance().use_preemption();
+}
+
+bool budget_engine_preempts(void) {
+    return Engine::instance().preempts();
+}
+
+void budget_engine_contract_changed(uint32_t job_id) {
+    Engine::instance().verdicts().contract_changed(job_id);
+}
+
+bool budget_engine_preemptable(uint32_t preemptor, uint32_t victim, uint32_t victim_restarts, int64_t victim_start) {
+    try {
+        return Engine::instance().verdicts().preemptable(preemptor, {victim, victim_restarts}, victim_start);
+    } catch (...) {
+        return false;  // no memory
+    }
+}
+
+bool budget_engine_stops_parts(uint32_t preemptor, uint32_t het_job) {
+    try {
+        return Engine::instance().verdicts().stops_parts(preemptor, het_job);
+    } catch (...) {
+        return false;  // no memory
+    }
+}
+
+uint32_t budget_engine_victim_order(uint32_t victim, uint32_t victim_restarts) {
+    return Engine::instance().verdicts().victim_order({victim, victim_restarts});
+}
+
+char* budget_engine_preempting(uint32_t victim, uint32_t victim_restarts, int64_t now, bool names,
+                               const char* comment) {
+    return guarded(static_cast<char*>(nullptr), [&](Messages& messages) -> char* {
+        const std::string tagged =
+            Engine::instance().preempting({victim, victim_restarts}, now, names, budget::text(comment), messages);
+        return tagged.empty() ? nullptr : strdup(tagged.c_str());
+    });
+}
+
+struct budget_preemption_counts budget_engine_preemption_counts(void) {
+    const budget::Verdicts& verdicts = Engine::instance().verdicts();
+    return {.picks = verdicts.picks(), .left_to_slurm = verdicts.left_to_slurm(), .preempted = verdicts.preempted()};
+}
+
 struct budget_tag budget_engine_read_tag(const char* comment) {
     const std::optional<budget::RunTag> tag = budget::read_tag(budget::text(comment));
     return tag ? budget::shown_tag(*tag) : budget_tag{};
@@ -674,7 +920,11 @@ struct budget_tag budget_engine_read_tag(const char* comment) {
 
 char* budget_engine_put_tag(const struct budget_tag* tag, const char* comment) {
     return guarded(static_cast<char*>(nullptr), [&](Messages&) {
-        return strdup(budget::put_tag(budget::tag_of(*tag), budget::text(comment)).c_str());
+        budget::RunTag wanted = budget::tag_of(*tag);
+        if (tag->has_reason)
+            if (std::optional<budget::RunTag> before = budget::read_tag(budget::text(comment)))
+                wanted.preempted = std::move(before->preempted);
+        return strdup(budget::put_tag(wanted, budget::text(comment)).c_str());
     });
 }
 

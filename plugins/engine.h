@@ -85,18 +85,42 @@ enum budget_job_state {
 	BUDGET_JOB_ENDED, /* this run is over; the record may be pending again under the next restart count */
 };
 
-/* What stands at the front of a run's admin_comment (U10). */
+/* What stands at the front of a job's admin_comment (U10): of a pending job what it will have, of a run
+ * what it has. */
 struct budget_tag {
 	bool readable; /* false: there is none, or it cannot be read */
 	bool allocated;
-	int64_t contract; /* seconds */
+	int64_t contract; /* seconds; -1: nobody asked for any (kNotAsked in common/run_tag.h) */
 	int64_t rate;     /* as charged, where AllocTRES does not tell; else 0 */
+	bool has_reason;  /* it also says why the last run was stopped; budget_engine_put_tag keeps that if set */
 };
 struct budget_tag budget_engine_read_tag(const char *comment);
 
 /* The comment with this tag in front, in place of the one it may have, for free(); NULL
  * if there is no memory. */
 char *budget_engine_put_tag(const struct budget_tag *tag, const char *comment);
+
+/* Part of a node that somebody holds, or that it has in all: its GPUs of one TRES (by index, see
+ * budget_engine_set_tres; of several there is a holding each), cores and memory (MB) in one of them. */
+struct budget_holding {
+	uint32_t node; /* index into the nodes of the pass */
+	uint32_t tres; /* UINT32_MAX: no GPUs */
+	uint32_t gpus;
+	uint32_t cpus;
+	uint64_t memory;
+};
+
+/* What a pending job asks for; 0: no such demand. See common/placement.h. */
+struct budget_request {
+	uint32_t min_nodes, max_nodes;
+	uint32_t tres; /* kind of all its GPUs; UINT32_MAX: any */
+	uint32_t gpus, gpus_per_node, gpu_chunk;
+	uint32_t cpus, cpus_per_node, cpus_per_gpu;
+	uint64_t memory_per_node, memory_per_cpu, memory_per_gpu;
+	bool whole_nodes;
+	bool modelled; /* false: it asks for more than this can say (features, licences, shards, a reservation) */
+	const uint64_t *allowed; /* bit n: may use node n; NULL: any */
+};
 
 /* A job record of Slurm that concerns GPUs (others are not shown). */
 struct budget_job {
@@ -122,13 +146,32 @@ struct budget_job {
 	int64_t submitted;  /* run that is on: when the job was submitted; 0 unknown */
 	bool broken;        /* run: the cluster ended it (failed node, boot or launch; U7) */
 	bool beyond_tres;   /* run: rate is not what AllocTRES tells (a node held without asking for its GPUs) */
-	struct budget_tag tag; /* run: as its record has it */
+	bool by_operator;   /* run: ended by an operator who is neither its owner nor a coordinator (U7) */
+	bool by_itself;     /* run: ended by its script, its owner or its time limit (U11) */
+	struct budget_tag tag; /* as its record has it */
+	uint32_t het_job_id;   /* of a part of a heterogeneous job, else 0 (C7) */
+	int64_t time_limit;    /* seconds; 0: none */
+	const char *partitions; /* those asked for, or the one it runs in */
+	const char *qos;
+	bool never_victim;  /* in a partition with PreemptMode=OFF, or in a reservation (C8); pending: in all it asks for */
+	bool being_stopped; /* run: is going already */
+	int64_t notice;     /* run: its own signal comes so many seconds before a stop (P7); 0: it has none */
+	bool signalled;     /* run: that was sent */
+	bool being_placed;  /* pending: Slurm stops others for it */
+	const struct budget_request *request; /* pending: what it asks for; NULL: cannot be told */
+	uint32_t first_holding, holding_count; /* run: in the holdings of the pass */
 };
 
 /* A run whose record has to bear this tag. */
 struct budget_tagging {
 	uint32_t job; /* index into the jobs of the pass */
 	struct budget_tag tag;
+};
+
+/* A run whose own signal is to be sent now, if it still was not (P7). */
+struct budget_signal {
+	uint32_t job_id;
+	uint32_t restart_count;
 };
 
 /* A place in the queue. */
@@ -156,6 +199,14 @@ struct budget_pass {
 	int64_t capacity; /* GPU weight of the nodes neither down nor drained */
 	const struct budget_job *jobs;
 	size_t job_count;
+	uint32_t node_count; /* 0: nothing is known of nodes, nobody preempts */
+	const bool *open;    /* by node: takes new work */
+	const struct budget_holding *totals; /* what the nodes have */
+	size_t total_count;
+	const struct budget_holding *holdings; /* what the jobs hold */
+	size_t holding_count;
+	const struct budget_holding *others; /* what jobs hold that are not shown */
+	size_t other_count;
 	/* out, valid until budget_pass_free */
 	const struct budget_place *places; /* only those whose number or record has to change, in order */
 	size_t place_count;
@@ -163,6 +214,10 @@ struct budget_pass {
 	size_t share_count;
 	const struct budget_tagging *taggings;
 	size_t tagging_count;
+	const struct budget_signal *signals;
+	size_t signal_count;
+	bool wake_scheduler; /* somebody can be placed now by preemption whom the scheduler should look at (P3) */
+	int64_t next_look;   /* when a contract or a notice ends that somebody waits for; 0: none */
 	void *memory; /* the engine's */
 };
 
@@ -171,6 +226,87 @@ struct budget_pass {
  * tree yet or something is broken; then there are no answers. */
 bool budget_engine_pass(struct budget_pass *pass);
 void budget_pass_free(struct budget_pass *pass);
+
+/* --- contracts --- */
+
+/* Are contracts in force: is preempt/contract or job_submit/contract loaded? Without, a run whose record
+ * has no tag has no contract. Kept until the process ends. */
+void budget_engine_use_contracts(void);
+
+/* preempt/contract is loaded: passes look for whom to place by it. Kept until the process ends. */
+void budget_engine_use_preemption(void);
+bool budget_engine_preempts(void);
+
+/* A run's contract has been changed by somebody; whatever the last pass said of stopping it is void. No lock, no wait. */
+void budget_engine_contract_changed(uint32_t job_id);
+
+/* A job as it is submitted, or would be after an update; common/contract.h says more. */
+struct budget_submission {
+	bool gpus;
+	bool system;
+	uint32_t assoc_id;      /* 0: unknown */
+	const char *partitions; /* those asked for, or the default one */
+	const char *qos;
+	bool never_victim;       /* by its partitions' PreemptMode=OFF or a reservation (C8) */
+	const char *min_runtime; /* as written; NULL: not stated */
+	int64_t time_limit;      /* seconds; the one that will apply; 0: none */
+	int64_t time_min;        /* seconds; 0: none */
+	bool requeueable;
+	bool interactive;
+	bool in_het_job; /* a component of a heterogeneous job (C7) */
+	/* of an update */
+	bool update;
+	bool pending;
+	bool by_operator;
+	bool limit_changes;    /* the update may give another time limit: itself, a partition, a QOS, an account */
+	struct budget_tag tag; /* as the record has it */
+};
+
+struct budget_terms {
+	bool failed;    /* the engine cannot tell (message says why): the job is accepted as it is */
+	bool refused;
+	char *message;  /* lines for the owner: the refusal, or notices; NULL: none; for free() */
+	bool has_tag;   /* false: outside the contract */
+	struct budget_tag tag;
+	int64_t time_min;      /* seconds, to be set instead; 0: as it is */
+	const char *qos;       /* to be set; NULL: as it is; for free() by budget_terms_free */
+};
+
+/* C1 to C9. Never waits for a pass. If the engine fails the job is accepted as it is. */
+void budget_engine_terms(const struct budget_submission *submission, struct budget_terms *terms);
+void budget_terms_free(struct budget_terms *terms);
+
+/* The value of the word min-runtime=TIME in a job's comment and the comment without it, for free(); NULL: there is none. */
+char *budget_engine_take_token(const char *comment, char **rest);
+
+/* How long what stands in the place of a tag at the front of a comment is, readable or not, with the blank
+ * behind it; 0: none. */
+size_t budget_engine_tag_length(const char *comment);
+
+/* --- preemption: what the last pass decided. No lock; callers hold Slurm's job write lock. --- */
+
+/* May this run be stopped for that pending job? The first question in a row for another preemptor counts
+ * as an attempt of the scheduler to place it. */
+bool budget_engine_preemptable(uint32_t preemptor, uint32_t victim, uint32_t victim_restarts, int64_t victim_start);
+
+/* May parts of this heterogeneous job be stopped for it? (Slurm stops all of them or none.) */
+bool budget_engine_stops_parts(uint32_t preemptor, uint32_t het_job);
+
+/* Who goes first: ascending. */
+uint32_t budget_engine_victim_order(uint32_t victim, uint32_t victim_restarts);
+
+/* The run is about to be stopped for somebody: logs one line with both sides, and returns the comment with the
+ * reason for its owner in its tag, for free(); NULL: leave it. names: the accounts may be told (PrivateData). */
+char *budget_engine_preempting(uint32_t victim, uint32_t victim_restarts, int64_t now, bool names,
+			       const char *comment);
+
+/* Figures since the start, for a log line and tests. */
+struct budget_preemption_counts {
+	uint64_t picks;         /* jobs that victims were picked for */
+	uint64_t left_to_slurm; /* picks dropped because no placement followed */
+	uint64_t preempted;     /* runs stopped */
+};
+struct budget_preemption_counts budget_engine_preemption_counts(void);
 
 /* A hint that a run has ended (U2), cheap; taken up by the next pass. */
 void budget_engine_job_ended(const struct budget_job *job);

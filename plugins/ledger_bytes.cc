@@ -30,6 +30,7 @@ enum class Tag : std::uint16_t {
     kRuns = 4,
     kSteps = 5,
     kFirstEligible = 6,
+    kByItself = 0x8001,
 };
 constexpr std::uint16_t kOptional = 0x8000;  // code that does not know this tag passes it over
 
@@ -37,6 +38,7 @@ constexpr std::uint16_t kOptional = 0x8000;  // code that does not know this tag
 constexpr std::uint16_t kRunSize = 41;
 constexpr std::uint16_t kStepSize = 21;
 constexpr std::uint16_t kFirstEligibleSize = 12;
+constexpr std::uint16_t kByItselfSize = 4;
 constexpr std::size_t kFullRecord = std::size_t{1} << 20;  // a table goes on in a record of its own
 
 // Bits of a run.
@@ -184,6 +186,15 @@ void put_steps(Writer& out, const std::vector<SavedRun>& runs) {
     }
 }
 
+void put_by_itself(Writer& out, const std::vector<SavedRun>& runs) {
+    TableWriter table(out, Tag::kByItself, kByItselfSize);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (!runs[i].by_itself) continue;
+        table.begin_entry();
+        out.put(static_cast<std::uint32_t>(i));
+    }
+}
+
 void put_first_eligible(Writer& out, const State& state) {
     TableWriter table(out, Tag::kFirstEligible, kFirstEligibleSize);
     for (const auto& [job_id, since] : state.first_eligible) {
@@ -259,6 +270,7 @@ class Decoder {
     std::string read_run(Reader& in);
     std::string read_step(Reader& in);
     std::string read_first_eligible(Reader& in);
+    std::string read_by_itself(Reader& in);
 
     using ReadEntry = std::string (Decoder::*)(Reader&);
     std::string read_table(Reader& in, std::uint16_t least, ReadEntry read_entry);
@@ -301,6 +313,9 @@ std::string Decoder::read_record(std::uint16_t tag, Reader in) {
             break;
         case Tag::kFirstEligible:
             fault = read_table(in, kFirstEligibleSize, &Decoder::read_first_eligible);
+            break;
+        case Tag::kByItself:
+            fault = read_table(in, kByItselfSize, &Decoder::read_by_itself);
             break;
         default:
             if ((tag & kOptional) == 0) fault = "it has a record of the unknown kind " + std::to_string(tag);
@@ -391,6 +406,14 @@ std::string Decoder::read_first_eligible(Reader& in) {
     return "";
 }
 
+std::string Decoder::read_by_itself(Reader& in) {
+    const auto index = in.get<std::uint32_t>();
+    if (index >= state_.ledger.runs.size())
+        return "run number " + std::to_string(index) + " has ended by itself, and is not there";
+    state_.ledger.runs[index].by_itself = true;
+    return "";
+}
+
 bool is_instant(Seconds value) {
     return 0 <= value && value <= kMaxInstant;
 }
@@ -467,6 +490,7 @@ const char* run_fault(const SavedRun& run) {
     if (!is_instant(run.until)) return "is seen or ends out of range";
     if (!is_rate(run.rate)) return "has a rate out of range";
     if (run.ended && run.until < run.start) return "ends before it starts";
+    if (run.by_itself && !run.ended) return "has ended by itself and has no end";
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
         if (!is_instant(run.steps[i].at)) return "has a step out of range";
         if (!is_rate(run.steps[i].rate)) return "has a step with a rate out of range";
@@ -519,6 +543,7 @@ std::string encode(const State& state) {
     put_runs(out, state.ledger.runs);
     put_steps(out, state.ledger.runs);
     put_first_eligible(out, state);
+    put_by_itself(out, state.ledger.runs);
     return out.close();
 }
 

@@ -21,11 +21,27 @@ plugins_libbudget_state_la_CPPFLAGS = $(AM_CPPFLAGS) $(ZLIB_CFLAGS)
 plugins_libbudget_state_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden
 plugins_libbudget_state_la_LIBADD = $(ZLIB_LIBS)
 
+# Who may be stopped for whom; also for tests without the engine.
+noinst_LTLIBRARIES += plugins/libbudget_verdicts.la
+plugins_libbudget_verdicts_la_SOURCES = \
+	plugins/notices.cc \
+	plugins/notices.h \
+	plugins/verdicts.cc \
+	plugins/verdicts.h
+plugins_libbudget_verdicts_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden
+
 pkglib_LTLIBRARIES += libslurm_budget_engine.la
 libslurm_budget_engine_la_SOURCES = \
 	plugins/engine.cc \
-	plugins/engine.h
-libslurm_budget_engine_la_LIBADD = plugins/libbudget_state.la common/libbudget_policy.la
+	plugins/engine.h \
+	plugins/picks.cc \
+	plugins/picks.h \
+	plugins/terms.cc \
+	plugins/terms.h
+libslurm_budget_engine_la_LIBADD = \
+	plugins/libbudget_state.la \
+	plugins/libbudget_verdicts.la \
+	common/libbudget_policy.la
 libslurm_budget_engine_la_LDFLAGS = $(MODULE_LDFLAGS) \
 	-Wl,--version-script=$(top_srcdir)/plugins/engine.map
 EXTRA_libslurm_budget_engine_la_DEPENDENCIES = plugins/engine.map
@@ -67,6 +83,8 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/job_view.h \
 	plugins/slurm/keeper.c \
 	plugins/slurm/keeper.h \
+	plugins/slurm/kept.c \
+	plugins/slurm/kept.h \
 	plugins/slurm/multifactor.c \
 	plugins/slurm/multifactor.h \
 	plugins/slurm/node_view.c \
@@ -75,6 +93,10 @@ priority_budget_la_SOURCES = \
 	plugins/slurm/number_writer.h \
 	plugins/slurm/outside.c \
 	plugins/slurm/outside.h \
+	plugins/slurm/request_view.c \
+	plugins/slurm/request_view.h \
+	plugins/slurm/room_view.c \
+	plugins/slurm/room_view.h \
 	plugins/slurm/stock_tick.c \
 	plugins/slurm/stock_tick.h \
 	plugins/slurm/tag_writer.c \
@@ -88,6 +110,45 @@ priority_budget_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
 EXTRA_priority_budget_la_DEPENDENCIES = \
 	libslurm_budget_engine.la \
 	plugins/priority_budget.map
+
+# Looks at jobs, nodes and GPUs as the priority plugin does, with lists of its own.
+slurmplugin_LTLIBRARIES += job_submit_contract.la
+job_submit_contract_la_SOURCES = \
+	plugins/job_submit_contract.c \
+	plugins/slurm/compat.h \
+	plugins/slurm/exclusive.c \
+	plugins/slurm/exclusive.h \
+	plugins/slurm/gpu_request.c \
+	plugins/slurm/gpu_request.h \
+	plugins/slurm/gpu_tres.c \
+	plugins/slurm/gpu_tres.h \
+	plugins/slurm/hold_times.c \
+	plugins/slurm/hold_times.h \
+	plugins/slurm/min_runtime.c \
+	plugins/slurm/min_runtime.h \
+	plugins/slurm/node_view.c \
+	plugins/slurm/node_view.h \
+	plugins/slurm/submit_view.c \
+	plugins/slurm/submit_view.h
+job_submit_contract_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
+job_submit_contract_la_LIBADD = libslurm_budget_engine.la
+job_submit_contract_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
+	-Wl,--version-script=$(top_srcdir)/plugins/job_submit_contract.map
+EXTRA_job_submit_contract_la_DEPENDENCIES = \
+	libslurm_budget_engine.la \
+	plugins/job_submit_contract.map
+
+slurmplugin_LTLIBRARIES += preempt_contract.la
+preempt_contract_la_SOURCES = \
+	plugins/preempt_contract.c \
+	plugins/slurm/compat.h
+preempt_contract_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
+preempt_contract_la_LIBADD = libslurm_budget_engine.la
+preempt_contract_la_LDFLAGS = $(MODULE_LDFLAGS) $(BESIDE) -module \
+	-Wl,--version-script=$(top_srcdir)/plugins/preempt_contract.map
+EXTRA_preempt_contract_la_DEPENDENCIES = \
+	libslurm_budget_engine.la \
+	plugins/preempt_contract.map
 
 # A plugin is linked again when it is installed, against the installed engine.
 # (Written as a variable, or automake takes it for a rule that replaces its own.)
@@ -111,4 +172,6 @@ uninstall-local:
 EXTRA_DIST += \
 	plugins/engine.map \
 	plugins/fair_tree_hook.map \
+	plugins/job_submit_contract.map \
+	plugins/preempt_contract.map \
 	plugins/priority_budget.map

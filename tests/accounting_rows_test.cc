@@ -25,6 +25,9 @@ std::string to_string(const AccountingRow& row) {
                        std::string(row.partition) + " " + std::to_string(row.assoc) + " " + instant(row.start) + "-" +
                        instant(row.end);
     if (row.suspended != 0) text += " suspended " + std::to_string(row.suspended);
+    if (row.uid) text += " of " + std::to_string(*row.uid);
+    if (row.cancelled_by) text += " by " + std::to_string(*row.cancelled_by);
+    if (row.behind_resize) text += " resized";
     text += " " + std::string(row.state) + " ";
     for (std::size_t i = 0; i < row.gpus.size(); ++i) {
         text += (i > 0 ? "+" : "") + std::string(row.gpus[i].name);
@@ -66,12 +69,12 @@ Read read(std::string_view text, char delimiter) {
     return result;
 }
 
-// Ours but for Submit, for which there are rows of their own.
-std::string without_submit() {
+// Ours but for UID and Submit, for which there are rows of their own.
+std::string plain_columns() {
     std::string columns(kAccountingColumns);
-    return columns.erase(columns.find("Submit,"), 7);
+    return columns.erase(columns.find("UID,Submit,"), 11);
 }
-const std::string kOurHeader = without_submit() + "\n";
+const std::string kOurHeader = plain_columns() + "\n";
 constexpr const char* kTag = "[budget class=allocated contract=60]";
 
 struct OurRow {
@@ -171,7 +174,7 @@ const OurRow kOurRows[] = {
 
     // States (TP-07).
     {"TP-07: the first word is the state", "7|a|u|p|5|100|200||CANCELLED by 1234|gres/gpu=1|$\n",
-     "7 a/u/p 5 100-200 CANCELLED gpu=1 {$}\n", "rows=1"},
+     "7 a/u/p 5 100-200 by 1234 CANCELLED gpu=1 {$}\n", "rows=1"},
     {"a part up to a resize", "7|a|u|p|5|100|200||RESIZING|gres/gpu=4|$\n7|a|u|p|5|200|300||COMPLETED|gres/gpu=2|$\n",
      "7 a/u/p 5 100-200 RESIZING gpu=4 {$}\n7 a/u/p 5 200-300 COMPLETED gpu=2 {$}\n", "rows=2"},
     {"a state of a later Slurm", "7|a|u|p|5|100|200||EXPEDITED|gres/gpu=4|$\n",
@@ -275,16 +278,28 @@ const ColumnRow kColumnRows[] = {
     {"U2: a part behind a resize has the run's start, and begins when it was submitted",
      "JobIDRaw|Submit|Start|End|State|AllocTRES\n7|90|100|150|RESIZING|gres/gpu=4\n7|150|100|180|RESIZING|gres/gpu=2\n"
      "7|180|100|200|COMPLETED|gres/gpu=1\n",
-     "7 // 0 100-150 RESIZING gpu=4 {}\n7 // 0 150-180 RESIZING gpu=2 {}\n7 // 0 180-200 COMPLETED gpu=1 {}\n",
+     "7 // 0 100-150 RESIZING gpu=4 {}\n7 // 0 150-180 resized RESIZING gpu=2 {}\n7 // 0 180-200 resized COMPLETED "
+     "gpu=1 {}\n",
      "rows=3 untagged=3"},
     {"U2: it may be still on, or as long as nothing",
      "JobIDRaw|Submit|Start|End|State|AllocTRES\n7|150|100|Unknown|RUNNING|gres/gpu=1\n8|200|100|200|COMPLETED|gres/"
      "gpu=1\n",
-     "7 // 0 150-never RUNNING gpu=1 {}\n8 // 0 200-200 COMPLETED gpu=1 {}\n", "rows=2 no_end=1 untagged=2"},
+     "7 // 0 150-never resized RUNNING gpu=1 {}\n8 // 0 200-200 resized COMPLETED gpu=1 {}\n",
+     "rows=2 no_end=1 untagged=2"},
     {"submitted after it ended, at no time, or never: its start stands",
      "JobIDRaw|Submit|Start|End|State|AllocTRES\n7|201|100|200|COMPLETED|gres/gpu=1\n8|x|100|200|COMPLETED|gres/gpu=1\n"
      "9|Unknown|100|200|COMPLETED|gres/gpu=1\n",
      "7 // 0 100-200 COMPLETED gpu=1 {}\n8 // 0 100-200 COMPLETED gpu=1 {}\n9 // 0 100-200 COMPLETED gpu=1 {}\n",
+     "rows=3 untagged=3"},
+    {"U7: whose job it was, and who cancelled it",
+     "JobIDRaw|UID|Start|End|State|AllocTRES\n7|1001|100|200|CANCELLED by 0|gres/gpu=1\n"
+     "8|1001|100|200|COMPLETED|gres/gpu=1\n",
+     "7 // 0 100-200 of 1001 by 0 CANCELLED gpu=1 {}\n8 // 0 100-200 of 1001 COMPLETED gpu=1 {}\n",
+     "rows=2 untagged=2"},
+    {"U7: a uid that is none is not told, and the row counts",
+     "JobIDRaw|UID|Start|End|State|AllocTRES\n7|x|100|200|CANCELLED by nobody|gres/gpu=1\n"
+     "8||100|200|CANCELLED|gres/gpu=1\n9|4294967296|100|200|CANCELLED by |gres/gpu=1\n",
+     "7 // 0 100-200 CANCELLED gpu=1 {}\n8 // 0 100-200 CANCELLED gpu=1 {}\n9 // 0 100-200 CANCELLED gpu=1 {}\n",
      "rows=3 untagged=3"},
     {"submitted and never started", "JobIDRaw|Submit|Start|End|State|AllocTRES\n7|100|Unknown|Unknown|PENDING|\n", "",
      "rows=1 not_started=1"},
@@ -475,6 +490,61 @@ const RefundRow kRefundRows[] = {
     {"no overflow", "NODE_FAIL", 1100, 0, std::numeric_limits<Seconds>::max(), true},
 };
 
+struct EndRow {
+    const char* why;
+    AccountingRow row;
+    bool refunded;  // within a contract of 600 seconds
+    bool by_itself;
+};
+
+AccountingRow ended(std::string_view state, std::optional<std::uint32_t> uid = {},
+                    std::optional<std::uint32_t> cancelled_by = {}) {
+    AccountingRow row;
+    row.start = 1000;
+    row.end = 1100;
+    row.state = state;
+    row.uid = uid;
+    row.cancelled_by = cancelled_by;
+    return row;
+}
+
+AccountingRow after(AccountingRow row, std::optional<Seconds> end) {
+    row.end = end;
+    return row;
+}
+
+AccountingRow behind_resize(AccountingRow row) {
+    row.behind_resize = true;
+    return row;
+}
+
+const EndRow kEndRows[] = {
+    {"U7: somebody else cancelled it", ended("CANCELLED", 1001, 0), true, false},
+    {"U7: after the contract nothing is refunded", after(ended("CANCELLED", 1001, 0), 1600), false, false},
+    {"U11: its own user did", ended("CANCELLED", 1001, 1001), false, true},
+    {"U7: root's own job", ended("CANCELLED", 0, 0), false, true},
+    {"U7: nobody knows who did", ended("CANCELLED", 1001), false, false},
+    {"U7: nobody knows whose it was", ended("CANCELLED", {}, 0), false, false},
+    {"U11: its script ended", ended("COMPLETED", 1001), false, true},
+    {"U11: with an error", ended("FAILED"), false, true},
+    {"U11: at its time limit", ended("TIMEOUT"), false, true},
+    {"U11: at its deadline", ended("DEADLINE"), false, true},
+    {"U11: out of memory", ended("OUT_OF_MEMORY"), false, true},
+    {"U7: a node failed", ended("NODE_FAIL"), true, false},
+    {"P3: it was preempted", ended("PREEMPTED"), false, false},
+    {"U7: a requeue is charged for what it ran, no more", ended("REQUEUED"), false, false},
+    {"U2: it goes on behind a resize", ended("RESIZING"), false, false},
+    {"U11: the contract of a resized run began earlier", behind_resize(ended("COMPLETED")), false, false},
+    {"it has not ended", after(ended("RUNNING"), {}), false, false},
+};
+
+START_TEST(end_row) {
+    const EndRow& row = kEndRows[_i];
+    ck_assert_msg(is_refunded(row.row, 600) == row.refunded, "%s: refunded", row.why);
+    ck_assert_msg(is_by_itself(row.row) == row.by_itself, "%s: by itself", row.why);
+}
+END_TEST
+
 START_TEST(refund_row) {
     const RefundRow& row = kRefundRows[_i];
     AccountingRow accounting;
@@ -497,6 +567,7 @@ Suite* accounting_rows_suite() {
     tcase_add_loop_test(tcase, cut_anywhere, 0, std::ssize(kOurRows));
     tcase_add_test(tcase, garbage);
     tcase_add_test(tcase, rate_rows);
+    tcase_add_loop_test(tcase, end_row, 0, std::ssize(kEndRows));
     tcase_add_loop_test(tcase, refund_row, 0, std::ssize(kRefundRows));
     suite_add_tcase(suite, tcase);
     return suite;

@@ -8,6 +8,7 @@ int main() {
     bench_charge();
     bench_rows();
     bench_order();
+    bench_preempt();
     bench_preemption();
     return 0;
 }

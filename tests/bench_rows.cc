@@ -36,7 +36,7 @@ Load make_load() {
         const std::uint64_t gpus = random() % 9;
         const bool step = i % 16 == 0;
         load.text += std::to_string(i) + (step ? ".batch|" : "|") + "account" + std::to_string(random() % 1000) +
-                     "|user" + std::to_string(random() % 5000) + "|gpu|" + std::to_string(1 + random() % 10'000) + "|" +
+                     "|user" + std::to_string(random() % 5000) + "|gpu|" + std::to_string(1 + random() % 10'000) + "|1001|" +
                      std::to_string(start - 60) + "|" + std::to_string(start) + "|" + std::to_string(start + length) +
                      "|00:00:00|COMPLETED|billing=8,cpu=8,";
         if (gpus > 0) load.text += "gres/gpu:a100=" + std::to_string(gpus) + ",gres/gpu=" + std::to_string(gpus) + ",";

@@ -108,6 +108,14 @@ State sample_state() {
     return state;
 }
 
+// The state that tests/data/state-v1-by-itself.bin was written from. Never changed.
+State by_itself_state() {
+    State state = sample_state();
+    for (const std::size_t index : {2u, 4u}) state.ledger.runs[index].by_itself = true;
+    state.parameters = "max_min_runtime=04:00:00,unused_contract_charge=0.5";
+    return state;
+}
+
 State small_state(Seconds saved) {
     State state;
     state.ledger.now = saved;
@@ -191,6 +199,14 @@ START_TEST(frozen_sample) {
 }
 END_TEST
 
+START_TEST(frozen_sample_by_itself) {
+    const std::string bytes = contents(STATE_SAMPLE_BY_ITSELF);
+    ck_assert_msg(!bytes.empty(), "%s is there", STATE_SAMPLE_BY_ITSELF);
+    ck_assert_msg(gives(bytes, by_itself_state()), "it reads as it was written: %s", fault_in(bytes).c_str());
+    ck_assert_msg(encode(by_itself_state()) == bytes, "and is written as ever");
+}
+END_TEST
+
 // A file written from the table in docs/state_format.md alone.
 START_TEST(documented_format) {
     const std::string bytes = file_of(1, record(1, u64(kSaved) + u64(5) + u64(6)) + record(2, text("lead=1")) +
@@ -199,14 +215,14 @@ START_TEST(documented_format) {
                                              record(4, u16(41) + u32(7) + u32(2) + u32(1) + u32(60) + u64(100) +
                                                            u64(200) + u64(5040) + little(1 | 4 | 16, 1)) +
                                              record(5, u16(21) + u32(0) + u64(150) + u64(2520) + little(1, 1)) +
-                                             record(6, u16(12) + u32(9) + u64(99)));
+                                             record(6, u16(12) + u32(9) + u64(99)) + record(0x8001, u16(4) + u32(0)));
     State state = small_state(kSaved);
     state.incomplete_before = 5;
     state.gap_from = 6;
     state.parameters = "lead=1";
     state.ledger.owners.push_back({.account = "vision", .user = "ann", .partition = "gpu"});
     SavedRun run = {.key = {.job_id = 7, .restart_count = 2}, .owner = 1, .run_class = RunClass::kUnallocated};
-    run.ended = run.resized = true;
+    run.ended = run.resized = run.by_itself = true;
     run.contract = 60;
     run.start = 100;
     run.until = 200;
@@ -231,6 +247,7 @@ START_TEST(there_and_back) {
         run.start = kSaved - i;
         run.until = kSaved;
         run.rate = i;
+        run.by_itself = i % 6 == 0;
         if (i % 2 == 0) run.steps.assign(i % 5, {.at = kSaved - 1, .rate = i, .suspended = i % 4 == 0});
         state.ledger.runs.push_back(std::move(run));
         state.first_eligible.emplace_back(60000 - i, i);
@@ -244,7 +261,7 @@ START_TEST(there_and_back) {
 END_TEST
 
 START_TEST(cut_at_every_byte) {
-    const std::string bytes = encode(sample_state());
+    const std::string bytes = encode(by_itself_state());
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         ck_assert_msg(!fault_in(bytes.substr(0, size)).empty(), "cut off after %zu of %zu bytes", size, bytes.size());
     }
@@ -254,7 +271,7 @@ START_TEST(cut_at_every_byte) {
 END_TEST
 
 START_TEST(flipped_at_every_byte) {
-    const std::string bytes = encode(sample_state());
+    const std::string bytes = encode(by_itself_state());
     for (std::size_t at = 0; at < bytes.size(); ++at) {
         for (const int flip : {0x01, 0x80, 0xff}) {
             std::string flipped = bytes;
@@ -278,7 +295,7 @@ void either_fault_or_right(const std::string& bytes, const char* why) {
 }
 
 START_TEST(damaged_with_right_checksum) {
-    const std::string bytes = encode(sample_state());
+    const std::string bytes = encode(by_itself_state());
     for (std::size_t at = 0; at + 4 < bytes.size(); ++at) {
         for (const int flip : {0x01, 0x80, 0xff}) {
             std::string flipped = bytes;
@@ -358,7 +375,7 @@ const FrameRow kFrameRows[] = {
     {"an unknown record", file_of(1, kOwners + record(7, "abc")), "a record of the unknown kind 7"},
     {"the record of number 0", file_of(1, kOwners + record(0, "")), "a record of the unknown kind 0"},
     {"an unknown record that may be passed over", file_of(1, record(0x8007, "abc") + kOwners + record(0xffff, "")), ""},
-    {"a known number with the mark is another kind", file_of(1, kOwners + record(0x8001, "abc")), ""},
+    {"a known number with the mark is another kind", file_of(1, kOwners + record(0x8002, "abc")), ""},
     {"fields added to records",
      file_of(1, record(1, u64(kSaved) + u64(0) + u64(0) + "new") + record(2, text("") + "new") +
                     record(3, u32(0) + text("") + text("") + text("") + "new")),
@@ -379,6 +396,10 @@ const FrameRow kFrameRows[] = {
      "run 7.0 has a step with unknown marks"},
     {"a step of no run", file_of(1, kOwners + record(5, u16(21) + u32(0) + u64(1) + u64(1) + '\0')),
      "a step is of run number 0, which is not there"},
+    {"U11: a run that has ended by itself is not there", file_of(1, kOwners + record(0x8001, u16(4) + u32(0))),
+     "run number 0 has ended by itself, and is not there"},
+    {"U11: half a number", file_of(1, kOwners + record(0x8001, u16(4) + u16(0))),
+     "the last entry of a table is cut off"},
     {"a step before its run",
      file_of(1, kOwners + record(5, u16(21) + u32(0) + u64(1) + u64(1) + '\0') + record(4, u16(41) + run_entry(4))),
      "a step is of run number 0, which is not there"},
@@ -454,6 +475,8 @@ const SenseRow kSenseRows[] = {
      "run 18.0 has a rate out of range"},
     {"U6: steps out of order", [](State& s) { s.ledger.runs[0].steps[1].at = kSaved - 4001; },
      "run 17.0 has steps out of order"},
+    {"U11: a run that is on has not ended", [](State& s) { s.ledger.runs[0].by_itself = true; },
+     "run 17.0 has ended by itself and has no end"},
     {"U6: a step before time", [](State& s) { s.ledger.runs[0].steps[0].at = -1; }, "run 17.0 has a step out of range"},
     {"U6: a step after time", [](State& s) { s.ledger.runs[0].steps[2].at = kMaxInstant + 1; },
      "run 17.0 has a step out of range"},
@@ -875,6 +898,7 @@ Suite* suite() {
     Suite* s = suite_create("ledger_file");
     TCase* bytes = tcase_create("bytes");
     tcase_add_test(bytes, frozen_sample);
+    tcase_add_test(bytes, frozen_sample_by_itself);
     tcase_add_test(bytes, documented_format);
     tcase_add_test(bytes, there_and_back);
     tcase_add_test(bytes, cut_at_every_byte);

@@ -88,7 +88,7 @@ struct Scene {
 
     // The process ends, and another one goes on from its state.
     void restart(Seconds now, Seconds window = kWeek) {
-        ledger = Ledger(window, ledger.image(), now);
+        ledger = Ledger(window, ledger.image(), now, ledger.unused_charge());
         set_tree(associations);
     }
 
@@ -395,6 +395,170 @@ const struct PlayedScene {
          s.show({.start = kT, .contract = 500});
      },
      3200, 0, 800, 8},
+    {"C6, U4: a longer one is committed at once, also when the old one was over",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 100});
+         s.ledger.advance(kT + 400);
+         ck_assert_msg(s.at("a").commitment == 0, "it was over");
+         s.show({.start = kT, .contract = 500});
+     },
+     3200, 0, 800, 8},
+    {"C6, U4: one of 0 ends it at once, and nothing else",
+     [](Scene& s) {
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = kHour});
+         s.ledger.advance(kT + 400);
+         ck_assert_msg(s.at("a").commitment == Wide{8 * 3200} * kGpu, "it is on");
+         s.show({.start = kT});
+     },
+     3200, 0, 0, 8},
+    {"U11: a part of the unused contract is charged as time passes, and nobody runs then",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(500);
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .end = kT + 100, .contract = 301, .by_itself = true});
+         ck_assert_msg(s.used("a") == 800 && s.ledger.running() == 0, "nothing in advance");
+         s.ledger.advance(kT + 150);
+         ck_assert_msg(s.used("a") == 1200 && s.ledger.running() == 0, "by the second");
+         s.ledger.advance(kT + 500);
+     },
+     800 + 8 * 100, 0, 0, 0},
+    {"U11: nothing as shipped",
+     [](Scene& s) {
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 301, .by_itself = true});
+     },
+     800, 0, 0, 0},
+    {"U11: nothing if the contract was used",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 100, .by_itself = true});
+     },
+     800, 0, 0, 0},
+    {"U11: nothing if others ended it",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 300});
+     },
+     800, 0, 0, 0},
+    {"U7, U11: nor of one that is refunded",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 300, .refunded = true, .by_itself = true});
+     },
+     0, 0, 0, 0},
+    {"U2, U11: nor of one that is not charged",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         RunView run{.run_class = RunClass::kUnallocated, .start = kT, .end = kT + 100, .contract = 300};
+         run.by_itself = true;
+         s.show(run);
+     },
+     0, 800, 0, 0},
+    {"U11: one that is on has not ended by itself",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 300, .by_itself = true});
+         s.ledger.advance(kT + 100);
+     },
+     800, 0, 1600, 8},
+    {"U6, U11: suspended time has used nothing of the contract",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 200});
+         s.ledger.advance(kT + 50);
+         s.show({.start = kT, .contract = 200, .suspended = true});
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 200, .suspended = true, .by_itself = true});
+     },
+     8 * 50 + 8 * 150, 0, 0, 0},
+    {"U11: a resized run is charged its last rate for it",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 200});
+         s.ledger.advance(kT + 50);
+         s.show({.start = kT, .contract = 200}, 2);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 200, .by_itself = true}, 2);
+     },
+     8 * 50 + 2 * 50 + 2 * 100, 0, 0, 0},
+    {"U11: shown again and again it is charged once",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT);
+         s.show({.start = kT, .contract = 300});
+         for (Seconds i = 100; i < 500; ++i) {
+             s.ledger.advance(kT + i);
+             s.show({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+         }
+     },
+     800 + 1600, 0, 0, 0},
+    {"U11: a verdict that comes later, or is taken back, counts from then",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 300});
+         s.show({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+         ck_assert_msg(s.used("a") == 2400, "it has ended by itself");
+         s.show({.start = kT, .end = kT + 100, .contract = 300});
+         ck_assert_msg(s.used("a") == 800, "it has not");
+         s.show({.start = kT, .end = kT + 150, .contract = 300, .by_itself = true});
+     },
+     1200 + 8 * 150, 0, 0, 0},
+    {"U11: another part counts for all runs",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+         s.ledger.set_unused_charge(0);
+         ck_assert_msg(s.used("a") == 800, "nothing");
+         s.ledger.set_unused_charge(250);
+     },
+     800 + 8 * 50, 0, 0, 0},
+    {"U11: in a window of another length too",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 500);
+         s.show({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+         s.ledger.set_window(250);  // begins 50 seconds before that is over
+     },
+     8 * 50, 0, 0, 0},
+    {"U3, U11: it leaves the window like any usage, and the run is kept so long",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(1000);
+         s.ledger.advance(kT + 100);
+         s.show({.start = kT, .end = kT + 100, .contract = kDay, .by_itself = true});
+         s.ledger.advance(kT + 100 + kWeek);
+         ck_assert_msg(s.used("a") == 8 * (kDay - 100) && s.ledger.run_count() == 1, "the run itself has left");
+         s.restart(kT + kWeek + kDay - 10);
+         ck_assert_msg(s.used("a") == 80, "nor does a restart change it");
+         s.ledger.advance(kT + kWeek + kDay);
+         ck_assert_msg(s.ledger.run_count() == 0, "and then it is gone");
+     },
+     0, 0, 0, 0},
+    {"U10, U11: a row that tells of it",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(500);
+         s.ledger.advance(kT + 500);
+         s.tell({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+     },
+     800 + 800, 0, 0, 0},
+    {"U10, U11: of a run that has gone as well",
+     [](Scene& s) {
+         s.ledger.set_unused_charge(500);
+         s.scan(kT, {{.start = kT, .contract = 300}});
+         s.scan(kT + 500, {});
+         s.tell({.start = kT, .end = kT + 100, .contract = 300, .by_itself = true});
+     },
+     800 + 800, 0, 0, 0},
     {"U6: suspended time is not charged (US-04)",
      [](Scene& s) {
          s.ledger.advance(kT);
@@ -1375,12 +1539,16 @@ class PaintedRun {
         last_change = at;
     }
 
-    void add_to(NodeUsage& usage, Seconds now, Seconds window) const {
+    void add_to(NodeUsage& usage, Seconds now, Seconds window, Seconds unused_millis) const {
         Usage& part = view.run_class == RunClass::kAllocated ? usage.allocated : usage.unallocated;
         if (view.refunded) return;
         for (Seconds s = std::max(now - window, view.start); s < std::min(now, end()); ++s) {
             part.box += charged(s);
             part.tapered2 += charged(s) * (2 * (window - (now - s)) + 1);
+        }
+        for (Seconds s = std::max(now - window, end()); s < std::min(now, end() + prolongation(unused_millis)); ++s) {
+            part.box += rate_at_end();
+            part.tapered2 += Wide{rate_at_end()} * (2 * (window - (now - s)) + 1);
         }
         if (view.start <= now && now < end()) part.running += static_cast<Rate>(charged(now));
         if (view.run_class == RunClass::kAllocated && !view.end) usage.commitment += commitment(now);
@@ -1396,6 +1564,14 @@ class PaintedRun {
     Wide charged(Seconds s) const {
         return suspended_[static_cast<std::size_t>(s)] ? 0 : rate_[static_cast<std::size_t>(s)];
     }
+    // U11: this part of what is left of the contract at its end.
+    Seconds prolongation(Seconds millis) const {
+        if (!view.end || !view.by_itself || view.run_class != RunClass::kAllocated) return 0;
+        Seconds left = view.contract;
+        for (Seconds s = view.start; s < end(); ++s) left -= suspended_[static_cast<std::size_t>(s)] ? 0 : 1;
+        return std::max<Seconds>(left, 0) * millis / 1000;
+    }
+    Rate rate_at_end() const { return rate_[static_cast<std::size_t>(end() > view.start ? end() - 1 : view.start)]; }
     Wide commitment(Seconds now) const {
         Seconds left = view.contract;
         for (Seconds s = view.start; s < now && left > 0; ++s) left -= suspended_[static_cast<std::size_t>(s)] ? 0 : 1;
@@ -1409,12 +1585,15 @@ class PaintedRun {
 // Random lives of runs, shown to a ledger scan by scan and compared at each node.
 class Life {
    public:
-    explicit Life(unsigned seed) : random_(seed), window_(20 + up_to(80)), scene_(window_) {}
+    explicit Life(unsigned seed) : random_(seed), window_(20 + up_to(80)), scene_(window_) {
+        if (seed % 2 == 0) change_unused_charge();
+    }
 
     void play() {
         for (Seconds now = 1; now < PaintedRun::kEnd - 1; now += up_to(up_to(20) == 0 ? 100 : 3)) {
             if (up_to(2) > 0) begin(now);
             for (PaintedRun& run : runs_) live(run, now);
+            if (unused_millis_ > 0 && up_to(40) == 0) change_unused_charge();  // forgotten runs are shown again
             scan(now);
             compare(now);
             if (up_to(40) == 0) {
@@ -1427,6 +1606,11 @@ class Life {
 
    private:
     Seconds up_to(Seconds n) { return static_cast<Seconds>(random_() % static_cast<unsigned>(n + 1)); }
+
+    void change_unused_charge() {
+        unused_millis_ = 1 + up_to(999);
+        scene_.ledger.set_unused_charge(static_cast<std::uint32_t>(unused_millis_));
+    }
 
     // A run starts, was started a while ago, or will start soon.
     void begin(Seconds now) {
@@ -1470,6 +1654,10 @@ class Life {
             case 10:
                 run.vanished = open && up_to(1) == 0;
                 break;
+            case 11:
+            case 12:
+                run.view.by_itself = up_to(2) > 0;  // of one that is on it counts for nothing
+                break;
             default:
                 break;
         }
@@ -1496,6 +1684,7 @@ class Life {
         for (PaintedRun& run : runs_) {
             if (run.vanished) {
                 run.view.end = std::max(run.last_seen, run.view.start);
+                run.view.by_itself = false;  // nobody knows
                 run.vanished = false;
                 continue;
             }
@@ -1509,7 +1698,7 @@ class Life {
         std::vector<NodeUsage> should(scene_.tree.nodes().size());
         for (const PaintedRun& run : runs_) {
             for (auto n = scene_.tree.find(run.view.assoc).value();; n = scene_.tree.node(n).parent) {
-                run.add_to(should[n], now, window_);
+                run.add_to(should[n], now, window_, unused_millis_);
                 if (n == kRoot) break;
             }
         }
@@ -1534,6 +1723,7 @@ class Life {
 
     std::mt19937 random_;
     Seconds window_;
+    Seconds unused_millis_ = 0;
     Scene scene_;
     std::vector<PaintedRun> runs_;
     std::uint32_t ids_ = 0;
@@ -1689,6 +1879,7 @@ START_TEST(any_nonsense) {
         view.contract = up_to(50);
         view.suspended = !view.end && up_to(3) == 0;
         view.refunded = up_to(9) == 0;
+        view.by_itself = up_to(1) == 0;
         view.changed = up_to(2) == 0 ? start + up_to(60) : 0;
         view.suspended_before = up_to(2) == 0 ? up_to(40) : 0;
         view.submitted = up_to(1) == 0 ? start - up_to(30) : 0;
@@ -1696,6 +1887,9 @@ START_TEST(any_nonsense) {
         if (up_to(1) == 0) scene.show(view, up_to(9));
         PastRun past{.job_id = view.key.job_id, .start = start, .end = end, .suspended = up_to(9)};
         past.resized = up_to(2) == 0;
+        past.by_itself = up_to(2) == 0;
+        past.contract = up_to(1) * up_to(50);
+        if (up_to(49) == 0) scene.ledger.set_unused_charge(static_cast<std::uint32_t>(up_to(2) * 500));
         if (up_to(1) == 0) scene.tell(past, up_to(9));
         if (up_to(19) == 0) scene.ledger.end_scan();
         if (up_to(99) == 0) scene.restart(now - up_to(20), 40 + up_to(20));
@@ -1713,7 +1907,8 @@ START_TEST(any_nonsense) {
     const LedgerImage image = scene.ledger.image();
     ck_assert_msg(Ledger(40, image, image.now).image().runs.size() <= image.runs.size(),
                   "a shorter window has no more");
-    ck_assert_msg(Ledger(60, image, image.now).image() == image, "saved, restored and saved again");
+    ck_assert_msg(Ledger(60, image, image.now, scene.ledger.unused_charge()).image() == image,
+                  "saved, restored and saved again");
     scene.ledger.begin_scan(now);
     scene.ledger.end_scan();
     scene.ledger.advance(now + 1000);

@@ -22,7 +22,9 @@ UNIT_TESTS = \
 	tests/accounting_rows_test \
 	tests/claim_test \
 	tests/contract_test \
+	tests/engine_test \
 	tests/fair_tree_test \
+	tests/gpu_request_test \
 	tests/ledger_file_test \
 	tests/ledger_test \
 	tests/numbering_test \
@@ -38,13 +40,20 @@ UNIT_TESTS = \
 	tests/time_text_test \
 	tests/tree_test \
 	tests/units_test \
-	tests/usage_window_test
+	tests/usage_window_test \
+	tests/verdicts_test
 check_PROGRAMS += $(UNIT_TESTS)
 
 STATE_LIBS = plugins/libbudget_state.la common/libbudget_policy.la
-tests_ledger_file_test_CPPFLAGS = $(AM_CPPFLAGS) -DSTATE_SAMPLE='"$(abs_top_srcdir)/tests/data/state-v1.bin"'
+tests_ledger_file_test_CPPFLAGS = $(AM_CPPFLAGS) -DSTATE_SAMPLE='"$(abs_top_srcdir)/tests/data/state-v1.bin"' \
+	-DSTATE_SAMPLE_BY_ITSELF='"$(abs_top_srcdir)/tests/data/state-v1-by-itself.bin"'
 tests_ledger_file_test_LDADD = $(STATE_LIBS) $(CHECK_LIBS)
+tests_engine_test_LDADD = libslurm_budget_engine.la common/libbudget_policy.la $(CHECK_LIBS)
+tests_verdicts_test_LDADD = plugins/libbudget_verdicts.la common/libbudget_policy.la $(CHECK_LIBS)
 
+tests_gpu_request_test_SOURCES = \
+	tests/gpu_request_test.cc \
+	plugins/slurm/gpu_request.c
 
 # For people and for live tests: what is in a state file, and one that is saved.
 noinst_PROGRAMS += tests/state_dump tests/state_save
@@ -100,6 +109,7 @@ EXTRA_DIST += \
 	tests/t0003-configure.t \
 	tests/t0004-manual.t \
 	tests/t0002-exports.t \
+	tests/data/state-v1-by-itself.bin \
 	tests/data/state-v1.bin \
 	tests/data/state-v1.txt \
 	$(LIVE_TESTS)
@@ -127,9 +137,10 @@ tests_bench_SOURCES = \
 	tests/bench.h \
 	tests/bench_charge.cc \
 	tests/bench_order.cc \
+	tests/bench_preempt.cc \
 	tests/bench_preemption.cc \
 	tests/bench_rows.cc
-tests_bench_LDADD = common/libbudget_policy.la
+tests_bench_LDADD = libslurm_budget_engine.la common/libbudget_policy.la
 .PHONY: bench
 bench: tests/bench
 CLEANFILES += $(EXTRA_PROGRAMS)

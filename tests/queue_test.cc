@@ -75,7 +75,7 @@ constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 const ArrayRow kArrayRows[] = {
     {"Q2: an array alone stays one record", 4, 100, 0, kNoLimit, "10.0"},
-    {"Q2, RK-10: tasks that could start alternate, the rest rank behind", 4, 100, 100, kNoLimit,
+    {"Q2: tasks that could start alternate, the rest rank behind", 4, 100, 100, kNoLimit,
      "10.0 11.0 10.1 11.1 10r 11r"},
     {"Q2: nothing is split that cannot start", 0, 100, 100, kNoLimit, "10.0 11.0"},
     {"Q2: an array no longer than what could start is split whole", 8, 2, 2, kNoLimit, "10.0 11.0 10r 11r"},
@@ -181,6 +181,25 @@ START_TEST(bands_do_not_overlap) {
 }
 END_TEST
 
+START_TEST(who_is_being_placed_comes_first) {
+    Queue queue;
+    queue.add(10, 2, 1);
+    queue.add(11, 2, 1);
+    queue.add(12, 3, 1);
+    queue.add(13, 3, 1);
+    queue.add(14, 4, 1);
+    ck_assert_msg(queue.text(0) == "10.0 12.0 11.0 13.0 14.0", "%s", queue.text(0).c_str());
+    queue.entries[3].being_placed = true;
+    queue.entries[1].being_placed = true;
+    ck_assert_msg(queue.text(0) == "11.0 13.0 10.0 12.0 14.0", "%s", queue.text(0).c_str());  // P3: in their own order
+    std::uint32_t position = 0;
+    for (const NumberedPlace& place : queue.place(0)) ck_assert_uint_eq(place.position, ++position);
+    queue.entries[4].being_placed = true;
+    ck_assert_msg(queue.text(0) == "11.0 13.0 10.0 12.0 14.0", "%s",
+                  queue.text(0).c_str());  // Q1: never before allocated jobs
+}
+END_TEST
+
 START_TEST(first_eligible_is_remembered) {
     FirstEligible memory;
     memory.begin_scan();
@@ -233,6 +252,7 @@ Suite* queue_suite() {
     tcase_add_test(tests, numbers_fall_inside_the_bands);
     tcase_add_test(tests, a_second_pass_changes_nothing);
     tcase_add_test(tests, bands_do_not_overlap);
+    tcase_add_test(tests, who_is_being_placed_comes_first);
     tcase_add_test(tests, first_eligible_is_remembered);
     tcase_add_test(tests, first_eligible_outlives_the_process);
     suite_add_tcase(suite, tests);

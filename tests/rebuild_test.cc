@@ -135,7 +135,7 @@ const std::vector<Association> kTree = {{.id = 1, .account = "root"},
                                         {.id = 7, .parent_id = 1, .account = "root", .user = "root"}};
 
 constexpr const char* kHeader =
-    "JobIDRaw|Account|User|Partition|AssocID|Submit|Start|End|Suspended|State|AllocTRES|AdminComment\n";
+    "JobIDRaw|Account|User|Partition|AssocID|UID|Submit|Start|End|Suspended|State|AllocTRES|AdminComment\n";
 
 struct Scene {
     Scene() : tree(Tree::build(kTree).value()) {
@@ -159,7 +159,7 @@ struct Scene {
 std::string row(const std::string& job, const std::string& who, Seconds a, Seconds b, const std::string& state,
                 int gpus, const std::string& comment = "", const std::string& suspended = "00:00:00",
                 Seconds submitted = kT) {
-    return job + "|" + who + "|main|0|" + std::to_string(kT - submitted) + "|" + std::to_string(kT - a) + "|" +
+    return job + "|" + who + "|main|0|1001|" + std::to_string(kT - submitted) + "|" + std::to_string(kT - a) + "|" +
            (b < 0 ? "Unknown" : std::to_string(kT - b)) + "|" + suspended + "|" + state +
            "|cpu=1,gres/gpu=" + std::to_string(gpus) + "|" + comment + "\n";
 }
@@ -192,6 +192,10 @@ const struct {
      row("1", "a|ann", 100, 40, "NODE_FAIL", 8, "[budget class=allocated contract=61]"), 0, 0, 1, 0},
     {"U7: after the contract nothing is",
      row("1", "a|ann", 100, 40, "NODE_FAIL", 8, "[budget class=allocated contract=60]"), 480, 0, 1, 0},
+    {"U7: nor if somebody else cancelled it inside",
+     row("1", "a|ann", 100, 40, "CANCELLED by 0", 8, "[budget class=allocated contract=61]"), 0, 0, 1, 0},
+    {"U7: its own user's scancel is charged",
+     row("1", "a|ann", 100, 40, "CANCELLED by 1001", 8, "[budget class=allocated contract=61]"), 480, 0, 1, 0},
     {"U6: suspended time is not charged", row("1", "a|ann", 100, 40, "COMPLETED", 8, "", "00:00:20"), 320, 0, 1, 1},
     {"U2: parts between resizes are charged each",
      row("1", "a|ann", 100, 40, "RESIZING", 16) + row("1", "a|ann", 40, 20, "COMPLETED", 8), 16 * 60 + 8 * 20, 0, 2, 2},
@@ -214,6 +218,15 @@ START_TEST(takes_up) {
         ck_assert_msg(counts.changes == (times == 0 ? row.changes : 0), "%s: %zu changes", row.why, counts.changes);
         if (times == 0) ck_assert_msg(counts.untagged == row.untagged, "%s: %zu untagged", row.why, counts.untagged);
     }
+}
+END_TEST
+
+START_TEST(unused_contracts) {
+    Scene scene;
+    scene.ledger.set_unused_charge(500);
+    scene.fill(row("1", "a|ann", 100, 40, "COMPLETED", 8, "[budget class=allocated contract=80]") +
+               row("2", "a|ann", 100, 40, "PREEMPTED", 8, "[budget class=allocated contract=80]"));
+    ck_assert_msg(scene.used() == 8 * (60 + 10 + 60), "U11: half of what the first did not use: %f", scene.used());
 }
 END_TEST
 
@@ -248,6 +261,7 @@ Suite* rebuild_suite() {
     tcase_add_test(tests, is_opened_while_looking_twice);
     tcase_add_test(tests, fails_on_the_way);
     tcase_add_loop_test(tests, takes_up, 0, static_cast<int>(std::size(kRows)));
+    tcase_add_test(tests, unused_contracts);
     tcase_add_test(tests, makes_way);
     tcase_add_test(tests, tells_the_oldest);
     suite_add_tcase(suite, tests);

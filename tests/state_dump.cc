@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/ledger.h"
+#include "common/parameters.h"
 #include "plugins/ledger_file.h"
 
 namespace {
@@ -29,7 +30,7 @@ constexpr const char* kUsageText =
     "parameters TEXT\n"
     "owner INDEX ACCOUNT USER PARTITION PARENT\n"
     "run JOB RESTART OWNER allocated|unallocated START END|- UNTIL RATE CONTRACT REFUNDED GONE\n"
-    "    [AT:RATE[:suspended]]... [resized]\n"
+    "    [AT:RATE[:suspended]]... [resized] [by_itself]\n"
     "first_eligible JOB SINCE\n"
     "usage ACCOUNT USER PARTITION GPUSECONDS     with --usage: allocated, in (saved - SECONDS, saved]\n"
     "A name that is empty is -. Exit status: 0, 1 cannot be used, 2 usage.\n";
@@ -62,6 +63,7 @@ void print_run(const SavedRun& run) {
         line += " " + number(step.at) + ":" + number(step.rate) + (step.suspended ? ":suspended" : "");
     }
     if (run.resized) line += " resized";
+    if (run.by_itself) line += " by_itself";
     std::printf("%s\n", line.c_str());
 }
 
@@ -104,7 +106,9 @@ void print_usage(const State& state, Seconds window) {
                                 .partition = owner.partition});
     }
     associations.push_back({.id = root, .account = "\n"});
-    Ledger ledger(window, state.ledger, state.ledger.now);
+    const Result<Parameters> parameters = Parameters::parse(state.parameters);
+    const std::uint32_t unused_millis = parameters ? parameters.value().unused_charge_millis : 0;
+    Ledger ledger(window, state.ledger, state.ledger.now, unused_millis);
     ledger.set_tree(associations, Tree());
     const std::vector<NodeUsage> own = ledger.own_usage(associations);
     std::printf("usage - - - %s\n", gpu_time(own.back().allocated.box).c_str());

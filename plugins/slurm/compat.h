@@ -25,6 +25,20 @@
 #else
 #include "src/interfaces/burst_buffer.h"
 #endif
+#if __has_include("src/common/job_features.h") /* once a part of slurmctld.h */
+#include "src/common/job_features.h"
+#endif
+#ifndef FEATURE_OP_XOR /* its newer name */
+#define FEATURE_OP_XOR FEATURE_OP_MOR
+#endif
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
+#include "src/common/gres.h"
+#include "src/slurmctld/preempt.h"
+#else
+#include "src/interfaces/gres.h"
+#include "src/interfaces/preempt.h"
+#endif
+#include "src/slurmctld/job_scheduler.h"
 #include "src/slurmctld/locks.h"
 #include "src/slurmctld/slurmctld.h"
 
@@ -36,7 +50,12 @@
 extern struct xlist *job_list __attribute__((weak));
 extern time_t last_job_update __attribute__((weak));
 extern int slurmctld_tres_cnt __attribute__((weak));
+extern part_record_t *default_part_loc __attribute__((weak));
+extern void *acct_db_conn __attribute__((weak));
 extern slurmctld_config_t slurmctld_config __attribute__((weak));
+extern bitstr_t *avail_node_bitmap __attribute__((weak));
+extern struct xlist *resv_list __attribute__((weak));
+extern void *acct_db_conn __attribute__((weak));
 
 static inline bool in_slurmctld(void)
 {
@@ -73,11 +92,50 @@ static inline bool slurmctld_is_ending(void)
 #define FINI_DONE
 #endif
 
+/* What Slurm passes to job_modify: from 23.11 on a refusal has a text. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+#define JOB_MODIFY_PARAMETERS job_desc_msg_t *desc, job_record_t *job, uint32_t uid
+#define JOB_MODIFY_MESSAGE NULL
+#else
+#define JOB_MODIFY_PARAMETERS job_desc_msg_t *desc, job_record_t *job, uint32_t uid, char **err_msg
+#define JOB_MODIFY_MESSAGE err_msg
+#endif
+
+/* Is it a user in a job description, or the mark that none is named? */
+static inline bool names_user(uint32_t user_id)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+	return user_id != NO_VAL;
+#else
+	return user_id != NO_VAL && user_id != SLURM_AUTH_NOBODY;
+#endif
+}
+
+/* What a job record's details are. */
+#define JOB_DETAILS __typeof__(*((job_record_t *)0)->details)
+
+/* Is the user a coordinator of this account? No association lock held. */
+static inline bool is_coordinator(uid_t uid, char *account)
+{
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
+	return account != NULL && assoc_mgr_is_user_acct_coord(acct_db_conn, uid, account);
+#else
+	return account != NULL && assoc_mgr_is_user_acct_coord(acct_db_conn, uid, account, false);
+#endif
+}
+
 /* From 23.11 a plugin's thread starts on Slurm's word. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
 #define HAVE_THREAD_START 0
 #else
 #define HAVE_THREAD_START 1
+#endif
+
+/* Up to 24.11 a preempt plugin is asked for everything through one function. */
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(25, 5, 0)
+#define HAVE_PREEMPT_GET_DATA 1
+#else
+#define HAVE_PREEMPT_GET_DATA 0
 #endif
 
 /* The job's weighted factors: flat up to 22.05, then nested in what is sent. */

@@ -71,13 +71,18 @@ void gpu_tres_load(void)
 	take_list(found, read_list(found));
 }
 
+bool gpu_tres_is_behind(void)
+{
+	return slurmctld_tres_cnt != known_tres_count;
+}
+
 bool gpu_tres_refresh(void)
 {
 	slurmctld_lock_t write_job = {.job = WRITE_LOCK};
 	struct gpu_tres found[GPU_TRES_MAX];
 	size_t count;
 
-	if (slurmctld_tres_cnt == known_tres_count)
+	if (!gpu_tres_is_behind())
 		return false;
 	count = read_list(found);
 	lock_slurmctld(write_job);
@@ -98,6 +103,31 @@ void gpu_tres_tell_engine(uint64_t shards_per_gpu, uint64_t mps_per_gpu)
 size_t gpu_tres_count(void)
 {
 	return list_size;
+}
+
+uint32_t gpu_tres_find(const char *name, const char *type)
+{
+	uint32_t untyped = UINT32_MAX;
+
+	for (uint32_t i = 0; i < list_size; i++) {
+		if (strcmp(list[i].name, name))
+			continue;
+		if (type != NULL && !strcasecmp(list[i].type, type))
+			return i;
+		if (list[i].type[0] == '\0')
+			untyped = i;
+	}
+	return untyped;
+}
+
+bool gpu_tres_is_whole(uint32_t index)
+{
+	return index < list_size && !strcmp(list[index].name, "gpu");
+}
+
+bool gpu_tres_has_type(uint32_t index)
+{
+	return index < list_size && list[index].type[0] != '\0';
 }
 
 uint64_t gpu_tres_per_gpu(const struct gpu_counts *counts, const char *name)

@@ -20,6 +20,9 @@ struct gpu_counts {
 /* Reads Slurm's list of TRES for the first time, before anybody else looks. */
 void gpu_tres_load(void);
 
+/* Has Slurm's list grown since it was read, or not been read yet? */
+bool gpu_tres_is_behind(void);
+
 /* Reads it again if it has grown. Takes the job write lock for the change: no
  * lock of Slurm's held. Returns whether it has changed. */
 bool gpu_tres_refresh(void);
@@ -28,6 +31,14 @@ bool gpu_tres_refresh(void);
 void gpu_tres_tell_engine(uint64_t shards_per_gpu, uint64_t mps_per_gpu);
 
 size_t gpu_tres_count(void);
+
+/* The index of a TRES of this name and type (NULL: untyped), UINT32_MAX if there is none; of a
+ * type that Slurm does not count that of the untyped one. */
+uint32_t gpu_tres_find(const char *name, const char *type);
+
+/* Does it count whole GPUs, and of one type? */
+bool gpu_tres_is_whole(uint32_t index);
+bool gpu_tres_has_type(uint32_t index);
 
 /* Sums of shards or mps over untyped GPUs, for a node's counts; 0 without either. */
 uint64_t gpu_tres_per_gpu(const struct gpu_counts *counts, const char *name);

@@ -14,6 +14,7 @@
 #include "plugins/slurm/exclusive.h"
 #include "plugins/slurm/job_priority.h"
 #include "plugins/slurm/job_view.h"
+#include "plugins/slurm/kept.h"
 #include "plugins/slurm/node_view.h"
 
 static bool is_systems(const job_record_t *job)
@@ -144,15 +145,14 @@ static uint32_t first_task(const job_record_t *job)
 	return first > 0 ? (uint32_t)first : 0;
 }
 
-static void *grown(void *memory, size_t *room, size_t needed, size_t size)
+int64_t job_view_time_limit(const job_record_t *job)
 {
-	if (needed <= *room)
-		return memory;
-	*room = needed * 2 + 256;
-	memory = realloc(memory, *room * size);
-	if (memory == NULL)
-		fatal("priority/budget: no memory");
-	return memory;
+	uint32_t minutes = job->time_limit;
+
+	if (minutes == NO_VAL && job->part_ptr != NULL)
+		minutes = job->part_ptr->default_time != NO_VAL ? job->part_ptr->default_time
+								: job->part_ptr->max_time;
+	return minutes == NO_VAL || minutes == INFINITE ? 0 : (int64_t)minutes * 60;
 }
 
 /* A new view with what is common to all. */
@@ -161,8 +161,9 @@ static struct budget_job *add_view(struct job_views *views, job_record_t *job)
 	size_t room = views->room;
 	struct budget_job *view;
 
-	views->records = grown(views->records, &room, views->count + 1, sizeof(*views->records));
-	views->jobs = grown(views->jobs, &views->room, views->count + 1, sizeof(*views->jobs));
+	views->records =
+	    kept_grown(views->records, &room, views->count + 1, sizeof(*views->records));
+	views->jobs = kept_grown(views->jobs, &views->room, views->count + 1, sizeof(*views->jobs));
 	views->records[views->count] = job;
 	view = &views->jobs[views->count++];
 	memset(view, 0, sizeof(*view));
@@ -172,14 +173,57 @@ static struct budget_job *add_view(struct job_views *views, job_record_t *job)
 	view->tasks = 1;
 	view->task_room = UINT32_MAX;
 	view->eligible_time = job->details != NULL ? job->details->begin_time : 0;
+	view->het_job_id = job->het_job_id;
+	view->time_limit = job_view_time_limit(job);
+	view->qos_priority = job_qos_priority(job);
+	if (job->details != NULL)
+		view->nice = (int64_t)job->details->nice - NICE_OFFSET;
+	if (views->rooms.node_count > 0) {
+		view->partitions = kept_name(job->partition);
+		view->qos = kept_name(job->qos_ptr != NULL ? job->qos_ptr->name : NULL);
+	}
 	return view;
 }
 
 static void note_repair(struct job_views *views)
 {
-	views->repairs = grown(views->repairs, &views->repair_room, views->repair_count + 1,
-			       sizeof(*views->repairs));
+	views->repairs = kept_grown(views->repairs, &views->repair_room, views->repair_count + 1,
+				    sizeof(*views->repairs));
 	views->repairs[views->repair_count++] = (uint32_t)(views->count - 1);
+}
+
+/* Does Slurm wait for others to end that it has stopped for this one? Not if that was
+ * for an earlier run: a requeue is a new submission. */
+static bool is_being_placed(const job_record_t *job, time_t now)
+{
+	time_t since = job->details->preempt_start_time;
+
+	return since + slurm_conf.kill_wait + slurm_conf.msg_timeout > now &&
+	       since >= job->details->submit_time;
+}
+
+/* C8: a partition says so, or it runs in a reservation. (A QOS with PreemptMode=OFF cannot
+ * be told from one that leaves it to the cluster.) */
+static bool is_never_victim(const job_record_t *job)
+{
+	return job->resv_name != NULL ||
+	       (job->part_ptr != NULL && job->part_ptr->preempt_mode == PREEMPT_MODE_OFF);
+}
+
+/* The same of one that waits, which may come into any of its partitions. */
+static bool will_be_no_victim(const job_record_t *job)
+{
+	list_walk_t walk;
+	bool all = true;
+	const part_record_t *part;
+
+	if (job->resv_name != NULL || job->part_ptr_list == NULL)
+		return is_never_victim(job);
+	walk = list_iterator_create(job->part_ptr_list);
+	while (all && (part = list_next(walk)) != NULL)
+		all = part->preempt_mode == PREEMPT_MODE_OFF;
+	list_iterator_destroy(walk);
+	return all;
 }
 
 static void add_pending(struct job_views *views, job_record_t *job, time_t now)
@@ -198,9 +242,11 @@ static void add_pending(struct job_views *views, job_record_t *job, time_t now)
 	view->tasks = pending_tasks(job);
 	view->task_room = task_room(job);
 	view->priority = job->priority;
-	view->qos_priority = job_qos_priority(job);
-	view->nice = (int64_t)job->details->nice - NICE_OFFSET;
 	view->rate = gpu_counts_rate(&counts);
+	view->tag = budget_engine_read_tag(job->admin_comment);
+	view->being_placed = is_being_placed(job, now);
+	view->never_victim = will_be_no_victim(job);
+	view->request = room_view_request(&views->rooms, job);
 	if (job->priority != 0 && !job_priority_is_shown(job))
 		note_repair(views);
 }
@@ -236,6 +282,32 @@ static int64_t suspended_before(const job_record_t *job, int64_t end)
 	return others > 0 ? others : 0;
 }
 
+/* Who ended this run: an operator who is neither its owner nor coordinates its account (U7)?
+ * (The lock for users comes after that for QOS, which is held.) */
+static bool is_ended_by_operator(const job_record_t *job)
+{
+	uint32_t base = job->job_state & JOB_STATE_BASE;
+
+	return base == JOB_CANCELLED && job->requid != NO_VAL && job->requid != (uint32_t)-1 &&
+	       job->requid != job->user_id && !is_coordinator(job->requid, job->account);
+}
+
+/* Has it ended of itself, or by its owner's word (U11)? */
+static bool is_ended_by_itself(const job_record_t *job)
+{
+	switch (job->job_state & JOB_STATE_BASE) {
+	case JOB_COMPLETE:
+	case JOB_FAILED:
+	case JOB_TIMEOUT:
+	case JOB_CANCELLED:
+	case JOB_OOM:
+	case JOB_DEADLINE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Fills in what is common to the views of runs. */
 static void show_run(struct budget_job *view, const job_record_t *job,
 		     const struct gpu_counts *counts)
@@ -250,10 +322,26 @@ static void show_run(struct budget_job *view, const job_record_t *job,
 	if (view->state == BUDGET_JOB_ENDED) {
 		view->end = later(job->end_time, job->start_time);
 		view->broken = is_broken(job);
+		view->by_operator = !view->broken && is_ended_by_operator(job);
+		view->by_itself = !view->broken && !view->by_operator && is_ended_by_itself(job);
 	} else if (job->details != NULL) {
 		view->submitted = job->details->submit_time;
 	}
 	view->suspended_before = suspended_before(job, view->end);
+}
+
+/* Somebody outside the budgets has it (C8). */
+static void add_other(struct job_views *views, const job_record_t *job)
+{
+	room_view_add(&views->rooms, &views->rooms.others, job);
+}
+
+/* How long before a stop it is to get its own signal (P7): as it has asked for, KillWait at the most. */
+static int64_t notice_of(const job_record_t *job)
+{
+	if (job->warn_signal == 0)
+		return 0;
+	return job->warn_time < slurm_conf.kill_wait ? job->warn_time : slurm_conf.kill_wait;
 }
 
 static void add_running(struct job_views *views, job_record_t *job)
@@ -263,12 +351,23 @@ static void add_running(struct job_views *views, job_record_t *job)
 
 	counts_held(job, &counts);
 	exclusive_add_rest(job, &counts);
-	if (!gpu_counts_any(&counts))
+	if (!gpu_counts_any(&counts)) {
+		add_other(views, job);
 		return;
+	}
 	view = add_view(views, job);
 	view->state = IS_JOB_SUSPENDED(job) ? BUDGET_JOB_SUSPENDED : BUDGET_JOB_RUNNING;
 	view->rate = gpu_counts_rate(&counts);
 	show_run(view, job, &counts);
+	view->partitions = kept_name(job->part_ptr != NULL ? job->part_ptr->name : job->partition);
+	view->never_victim = is_never_victim(job);
+	view->being_stopped = job->preempt_time != 0;
+	view->notice = notice_of(job);
+	view->signalled = (job->warn_flags & WARN_SENT) != 0;
+	view->first_holding = (uint32_t)views->rooms.holdings.count;
+	if (!view->being_stopped || room_is_stuck(job, views->rooms.now))
+		view->holding_count =
+		    (uint32_t)room_view_add(&views->rooms, &views->rooms.holdings, job);
 }
 
 /* A run that is over: of a finished job, or the last one of a requeued job. It ends
@@ -289,8 +388,15 @@ static void add_ended(struct job_views *views, job_record_t *job, uint32_t resta
 
 static void add_job(struct job_views *views, job_record_t *job, time_t now)
 {
-	if (is_systems(job))
+	/* The room of a job that is ending counts as free, so that whoever it is for fits into it.
+	 */
+	if (IS_JOB_COMPLETING(job) && room_is_stuck(job, now))
+		add_other(views, job);
+	if (is_systems(job)) {
+		if (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job))
+			add_other(views, job);
 		return;
+	}
 	if (IS_JOB_PENDING(job)) {
 		if (IS_JOB_COMPLETING(job) && job->restart_cnt > 0)
 			add_ended(views, job, job->restart_cnt - 1u);
@@ -310,6 +416,7 @@ void job_views_collect(struct job_views *views, time_t now)
 
 	views->count = 0;
 	views->repair_count = 0;
+	room_view_begin(&views->rooms, now);
 	assoc_mgr_lock(&read_qos);
 	exclusive_begin();
 	walk = list_iterator_create(job_list);
@@ -341,5 +448,6 @@ void job_views_free(struct job_views *views)
 	free(views->jobs);
 	free(views->records);
 	free(views->repairs);
+	room_view_free(&views->rooms);
 	memset(views, 0, sizeof(*views));
 }

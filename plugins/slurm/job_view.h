@@ -9,6 +9,7 @@
 
 #include "plugins/engine.h"
 #include "plugins/slurm/gpu_tres.h"
+#include "plugins/slurm/room_view.h"
 
 struct job_views {
 	struct budget_job *jobs;
@@ -18,6 +19,7 @@ struct job_views {
 	uint32_t *repairs; /* indices of pending jobs that show something else than their number */
 	size_t repair_count;
 	size_t repair_room;
+	struct room_view rooms;
 };
 
 /* A run that has ended, as priority_p_job_end hears of it. Its rate is worked
@@ -30,6 +32,9 @@ struct ended_job {
 /* Does the job belong to the budgets? Not without GPUs, and not one of root or
  * SlurmUser (C8, Q7). Caller: any job lock, node and part read locks. */
 bool job_has_budget(const job_record_t *job);
+
+/* In seconds, with that of its partition if it has none of its own; 0: none. */
+int64_t job_view_time_limit(const job_record_t *job);
 
 /* Walks the job list. Caller: job, node and part read locks. */
 void job_views_collect(struct job_views *views, time_t now);

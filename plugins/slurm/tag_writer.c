@@ -12,15 +12,19 @@
 /* What is written in one hold of the lock, in records. */
 #define PORTION 200u
 
-/* The record if the run that was viewed is still on in it. */
-static job_record_t *find_run(const struct budget_job *view)
+/* The record if what was viewed is still so: the run on, or the job pending. */
+static job_record_t *find_viewed(const struct budget_job *view)
 {
 	job_record_t *job = find_job_record(view->job_id);
+	bool same;
 
-	if (job == NULL || (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)) ||
-	    job->restart_cnt != view->restart_count)
+	if (job == NULL || job->restart_cnt != view->restart_count)
 		return NULL;
-	return job;
+	if (view->state == BUDGET_JOB_PENDING)
+		same = IS_JOB_PENDING(job);
+	else
+		same = IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job);
+	return same ? job : NULL;
 }
 
 /* The old text may have changed since it was viewed: it is taken from the record. */
@@ -49,7 +53,7 @@ uint64_t tag_writer_write(const struct budget_pass *pass, const struct job_views
 		hold_job_lock();
 		for (; at < pass->tagging_count && left > 0; at++, left--) {
 			const struct budget_tagging *tagging = &pass->taggings[at];
-			job_record_t *job = find_run(&views->jobs[tagging->job]);
+			job_record_t *job = find_viewed(&views->jobs[tagging->job]);
 
 			if (job != NULL)
 				write_tag(job, &tagging->tag);

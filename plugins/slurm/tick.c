@@ -24,6 +24,7 @@
 #define SHORTEST_GAP 100000u       /* microseconds between two passes */
 #define GAP_PER_HOLD 99u           /* and as many times what the last one held slurmctld up: 1 % */
 #define LONGEST_GAP SECOND         /* but no more, so that the order follows within 2 s */
+#define LOOK_AFTER 2000u           /* microseconds after the instant at which a contract ends */
 #define HISTORY_WAIT (20 * SECOND) /* of the first pass, for what the database has */
 
 static pthread_t thread;
@@ -39,6 +40,7 @@ static size_t ended_count, ended_room;
 static struct job_views views;
 static struct node_view nodes;
 static uint64_t next_pass; /* earliest, by microseconds() */
+static time_t next_look;   /* when somebody's contract or notice ends whom another waits for; 0: none */
 
 void tick_kick(void)
 {
@@ -107,6 +109,49 @@ static bool show_surroundings(void)
 	return assoc_view_show();
 }
 
+static void show_rooms(struct budget_pass *pass)
+{
+	const struct room_view *rooms = &views.rooms;
+
+	pass->node_count = rooms->node_count;
+	pass->open = rooms->open;
+	pass->totals = rooms->totals.at;
+	pass->total_count = rooms->totals.count;
+	pass->holdings = rooms->holdings.at;
+	pass->holding_count = rooms->holdings.count;
+	pass->others = rooms->others.at;
+	pass->other_count = rooms->others.count;
+}
+
+/* schedule() only wakes the thread of Slurm's main scheduler. Backfill, which alone places heterogeneous
+ * jobs and those behind a blocked one, sleeps until something has changed, and the end of a contract is
+ * no change that it could see. */
+static void wake_schedulers(void)
+{
+	const slurmctld_lock_t write_jobs = {.job = WRITE_LOCK};
+
+	lock_slurmctld(write_jobs);
+	last_job_update = time(NULL);
+	unlock_slurmctld(write_jobs);
+	schedule(false);
+}
+
+/* P7. The record may have changed since it was viewed. */
+static uint64_t send_signals(const struct budget_pass *pass)
+{
+	if (pass->signal_count == 0)
+		return 0;
+	hold_job_lock();
+	for (size_t i = 0; i < pass->signal_count; i++) {
+		const struct budget_signal *run = &pass->signals[i];
+		job_record_t *job = find_job_record(run->job_id);
+
+		if (job != NULL && job->restart_cnt == run->restart_count && IS_JOB_RUNNING(job))
+			send_job_warn_signal(job, true); /* once in a run */
+	}
+	return release_job_lock(HOLDER_THREAD);
+}
+
 /* Returns for how long it held slurmctld's job write lock. */
 static uint64_t pass(void)
 {
@@ -120,13 +165,18 @@ static uint64_t pass(void)
 	answer.capacity = nodes.capacity;
 	answer.jobs = views.jobs;
 	answer.job_count = views.count;
+	show_rooms(&answer);
 	if (!budget_engine_pass(&answer))
 		return 0;
-	held = number_writer_write(&answer, &views);
+	next_look = answer.next_look;
+	held = send_signals(&answer); /* first: the notice runs */
+	held += number_writer_write(&answer, &views);
 	held += tag_writer_write(&answer, &views);
 	if (!stock_tick_works())
 		outside_lift_all();
 	books_publish(answer.shares, answer.share_count);
+	if (answer.wake_scheduler)
+		wake_schedulers();
 	budget_pass_free(&answer);
 	keeper_note_pass();
 	return held;
@@ -161,6 +211,20 @@ static void wait_for_history(void)
 		     "within 20 s: until it does jobs are ordered by what is known without it");
 }
 
+/* A second after the last pass, or sooner if a contract ends before that. */
+static uint64_t regular_pass(uint64_t last_pass)
+{
+	uint64_t due = last_pass + SECOND, look;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (next_look <= now.tv_sec)
+		return due;
+	look = microseconds() + (uint64_t)(next_look - now.tv_sec) * SECOND -
+	       (uint64_t)now.tv_nsec / 1000 + LOOK_AFTER;
+	return look < due ? look : due;
+}
+
 /* Waits until a pass is due; false if there is none any more. */
 static bool wait_for_pass(uint64_t last_pass)
 {
@@ -170,7 +234,7 @@ static bool wait_for_pass(uint64_t last_pass)
 	pthread_mutex_lock(&mutex);
 	while (!stopping) {
 		uint64_t now = microseconds();
-		uint64_t due = kicked ? next_pass : last_pass + SECOND;
+		uint64_t due = kicked ? next_pass : regular_pass(last_pass);
 
 		if (due < next_pass)
 			due = next_pass;
