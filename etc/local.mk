@@ -5,4 +5,5 @@ examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	etc/budgets.cfg \
 	etc/gres.conf.example \
+	etc/plugstack.conf.example \
 	etc/slurm.conf.example

@@ -2,5 +2,8 @@
 # Manual pages.
 
 dist_man_MANS = \
+	man/sbudget.1 \
+	man/sbudget-contract.1 \
+	man/sbudget-doctor.1 \
 	man/slurm-budget.5 \
 	man/slurm-budget.7

@@ -111,6 +111,20 @@ EXTRA_priority_budget_la_DEPENDENCIES = \
 	libslurm_budget_engine.la \
 	plugins/priority_budget.map
 
+# Loaded by Slurm's commands and slurmstepd, on machines without the engine: it
+# has the little it needs of the policy inside.
+slurmplugin_LTLIBRARIES += spank_contract.la
+spank_contract_la_SOURCES = \
+	common/run_tag.cc \
+	common/run_tag.h \
+	common/time_text.cc \
+	common/time_text.h \
+	plugins/spank_contract.cc
+spank_contract_la_CPPFLAGS = $(PLUGIN_CPPFLAGS)
+spank_contract_la_LDFLAGS = $(MODULE_LDFLAGS) -module \
+	-Wl,--version-script=$(top_srcdir)/plugins/spank_contract.map
+EXTRA_spank_contract_la_DEPENDENCIES = plugins/spank_contract.map
+
 # Looks at jobs, nodes and GPUs as the priority plugin does, with lists of its own.
 slurmplugin_LTLIBRARIES += job_submit_contract.la
 job_submit_contract_la_SOURCES = \
@@ -174,4 +188,5 @@ EXTRA_DIST += \
 	plugins/fair_tree_hook.map \
 	plugins/job_submit_contract.map \
 	plugins/preempt_contract.map \
-	plugins/priority_budget.map
+	plugins/priority_budget.map \
+	plugins/spank_contract.map

@@ -84,9 +84,10 @@ sed -i '/NDEBUG/d' "$(slurm_source 22.05.8)/config.h"
 configure --with-slurm-source="$scratch/slurm-22.05.8" || true
 refused "with Slurm's developer checks" "configure the source with --enable-developer or without it"
 
-sed -i -e '/CHECK_/d' -e '/ZLIB_/d' -e '/ac_cv_env/d' "$scratch/cache"
+sed -i -e '/CHECK_/d' -e '/ZLIB_/d' -e '/JSON_C_/d' -e '/CLI11_/d' -e '/ac_cv_env/d' "$scratch/cache"
 PKG_CONFIG_LIBDIR=$scratch/nowhere PKG_CONFIG_PATH='' configure --with-slurm-source="$(slurm_source 22.05.9)" || true
-refused "several at once" "apt-get install check" "apt-get install zlib1g-dev" "Slurm's source is 22.05.9"
+refused "several at once" "apt-get install check" "apt-get install zlib1g-dev" \
+    "apt-get install libcli11-dev" "apt-get install libjson-c-dev" "Slurm's source is 22.05.9"
 
 # No compiler anywhere on the path.
 mkdir "$scratch/few"
