@@ -57,6 +57,27 @@ sleeper() {
 	as "$1" "$2" sbatch --parsable -A "$3" --gpus="$4" --time=60 --output=/dev/null "${@:6}" --wrap "exec sleep $5" | cut -d';' -f1
 }
 
+# contracted NAME USER ACCOUNT GPUS SECONDS TERMS [sbatch options]: as sleeper, with terms as in a tag ("allocated
+# contract=20", "unallocated") that nobody had to be asked for.
+contracted() {
+	local job
+	job=$(sleeper "$1" "$2" "$3" "$4" "$5" --hold "${@:7}") || return
+	on "$1" scontrol update jobid="$job" admincomment="[budget class=$6]" >/dev/null
+	on "$1" scontrol release "$job" >/dev/null
+	echo "$job"
+}
+
+# preempting_line NAME JOB [LAST]: what the controller's log says of stopping the job for another, the first time or the last.
+preempting_line() {
+	grep "preempting JobId=$2 " "$(controller_log "$1")" | if [[ ${3:-} ]]; then tail -1; else head -1; fi
+}
+
+# word LINE KEY: the value of KEY=value in a line.
+word() { grep -o "\b$2=[^ ]*" <<<"$1" | head -1 | cut -d= -f2-; }
+
+# seconds_of LINE: the time at the front of a line of slurmctld's log, in seconds with fraction.
+seconds_of() { date -d "$(sed -E 's/^\[([^]]*)\].*/\1/' <<<"$1")" +%s.%N; }
+
 # sleepers NAME USER ACCOUNT GPUS SECONDS COUNT: many of these from one client call.
 sleepers() {
 	# shellcheck disable=SC2016
@@ -147,3 +168,13 @@ told_all() { on "$1" sdiag 2>/dev/null | grep -q 'DBD Agent queue size: *0'; }
 log_lines() { grep -c -- "$2" "$(controller_log "$1")"; }
 logged() { grep -q -- "$2" "$(controller_log "$1")"; }
 logged_since() { (($(log_lines "$1" "$2") > $3)); }
+
+# audited NAME [audit options]: tests/audit finds nothing against the contracts of what has run so far. Shows findings and counts.
+audited() {
+	local name=$1 out status=0
+	shift
+	wait_for 20 told_all "$name"
+	out=$(on "$name" "${minicluster%/*}/audit" --contracts "$@" 2>&1) || status=$?
+	grep -v '^early end' <<<"$out" | sed 's/^/#   /'
+	return "$status"
+}

@@ -63,7 +63,8 @@ tests_state_save_LDADD = $(STATE_LIBS)
 TREE_TESTS = \
 	tests/t0001-layering.t \
 	tests/t0003-configure.t \
-	tests/t0004-manual.t
+	tests/t0004-manual.t \
+	tests/t0005-audit.t
 if SLURM
 TREE_TESTS += tests/t0002-exports.t
 endif
@@ -81,6 +82,22 @@ LIVE_TESTS = \
 	tests/t1012-bursts.t \
 	tests/t1013-usage.t \
 	tests/t1020-lock-holds.t \
+	tests/t2001-time-slicing.t \
+	tests/t2002-rights.t \
+	tests/t2003-victims.t \
+	tests/t2004-leftovers.t \
+	tests/t2010-gangs.t \
+	tests/t2011-free-riders.t \
+	tests/t2012-impossible.t \
+	tests/t2005-requeue.t \
+	tests/t2006-states.t \
+	tests/t2020-random-load.t \
+	tests/t2030-cycles.t \
+	tests/t3001-submit.t \
+	tests/t3002-update.t \
+	tests/t3003-closed-doors.t \
+	tests/t4001-spank.t \
+	tests/t6001-sbudget.t \
 	tests/t8002-state-file.t \
 	tests/t8001-rebuild.t \
 	tests/t8010-kills.t \
@@ -93,6 +110,11 @@ LIVE_TESTS = \
 
 EXTRA_DIST += \
 	tests/audit \
+	tests/audit.d/contracts.awk \
+	tests/audit.d/log.awk \
+	tests/audit.d/runs.awk \
+	tests/audit.d/usage.awk \
+	tests/audit.d/words.awk \
 	tests/check_main.h \
 	tests/scene_text.h \
 	tests/count \
@@ -108,7 +130,17 @@ EXTRA_DIST += \
 	tests/t0001-layering.t \
 	tests/t0003-configure.t \
 	tests/t0004-manual.t \
+	tests/t0005-audit.t \
 	tests/t0002-exports.t \
+	tests/data/audit/associations \
+	tests/data/audit/config \
+	tests/data/audit/jobs \
+	tests/data/audit/log \
+	tests/data/audit/nodes \
+	tests/data/audit/partitions \
+	tests/data/audit/qos \
+	tests/data/audit/rows \
+	tests/data/audit/when \
 	tests/data/state-v1-by-itself.bin \
 	tests/data/state-v1.bin \
 	tests/data/state-v1.txt \
@@ -143,6 +175,7 @@ tests_bench_SOURCES = \
 tests_bench_LDADD = libslurm_budget_engine.la common/libbudget_policy.la
 .PHONY: bench
 bench: tests/bench
+	tests/bench
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 # The long form of the live tests.

@@ -79,12 +79,12 @@ is "US-07: a run that never ended in the database is left out" "$(raw_usage rebu
 ok "US-07: and counted in the log, with that of the job that runs" logged rebuild '3 rows without an end'
 ok "the log says that older history is missing" logged rebuild 'the accounting database has no run from before'
 ok "the running job bears its tag, before the text of others" wait_for 3 eval \
-	'[[ $(comment "$live") == "[budget class=allocated contract=0] text of others" ]]'
+	'[[ $(comment "$live") == "[budget class=allocated contract=none] text of others" ]]'
 
 note "what the accounting database hears"
 on rebuild scontrol release "$again"
 ok "the requeued job runs again" wait_for 20 job_is rebuild "$again" RUNNING
-ok "and bears its tag" wait_for 3 eval '[[ $(comment "$again") == "[budget class=allocated contract=0]" ]]'
+ok "and bears its tag" wait_for 3 eval '[[ $(comment "$again") == "[budget class=allocated contract=none]" ]]'
 whole=$(sleeper rebuild emil whole 1 4 --exclusive=user)
 less=$(sleeper rebuild finn less 8 300 -N 2)
 ok "a job keeps 7 GPUs from others that it has not been given" wait_for 20 job_is rebuild "$whole" RUNNING
@@ -95,9 +95,9 @@ smaller_by=$(raw_usage rebuild less)
 ok "it gives one back, and goes on" wait_for 10 used_some less $((smaller_by + 12))
 on rebuild scancel "$live" "$again" "$less"
 ok "all end" wait_for 20 eval 'ended "$live" && ended "$again" && ended "$whole" && ended "$less"'
-is "U10: slurmdbd has the tag of one" "$(recorded_comment "$live")" '[budget class=allocated contract=0] text of others'
-is "U10: and of the other" "$(recorded_comment "$again")" '[budget class=allocated contract=0]'
-is "U10: that of the node kept for a user says how many GPUs" "$(recorded_comment "$whole")" '[budget class=allocated contract=0 gpus=8]'
+is "U10: slurmdbd has the tag of one" "$(recorded_comment "$live")" '[budget class=allocated contract=none] text of others'
+is "U10: and of the other" "$(recorded_comment "$again")" '[budget class=allocated contract=none]'
+is "U10: that of the node kept for a user says how many GPUs" "$(recorded_comment "$whole")" '[budget class=allocated contract=none gpus=8]'
 
 note "RS-03: a damaged state file"
 ok "slurmctld has forgotten all jobs" wait_for 20 eval '[[ -z $(on rebuild squeue -h -t all) ]]'

@@ -197,6 +197,10 @@ write_config() {
     local i
     for ((i = 0; i < gpus; i++)); do ln -s /dev/null "$dir/dev/gpu$i"; done
     printf '%s\n' "127.0.0.1 $node_host localhost" "127.0.0.2 $backup_host" >"$dir/etc/hosts"
+    if ((${#plugstack[@]})); then
+        printf '%s\n' "${plugstack[@]}" >"$dir/etc/plugstack.conf"
+        conf=("PlugStackConfig=$dir/etc/plugstack.conf" "${conf[@]}")
+    fi
     slurm_conf | merge_lines "${conf[@]}" >"$dir/etc/slurm.conf"
     gres_conf >"$dir/etc/gres.conf"
     (umask 077 && slurmdbd_conf | merge_lines "${dbd_conf[@]}" >"$dir/etc/slurmdbd.conf")
