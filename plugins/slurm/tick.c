@@ -126,14 +126,15 @@ static void show_rooms(struct budget_pass *pass)
 /* schedule() only wakes the thread of Slurm's main scheduler. Backfill, which alone places heterogeneous
  * jobs and those behind a blocked one, sleeps until something has changed, and the end of a contract is
  * no change that it could see. */
-static void wake_schedulers(void)
+static uint64_t wake_schedulers(void)
 {
-	const slurmctld_lock_t write_jobs = {.job = WRITE_LOCK};
+	uint64_t held;
 
-	lock_slurmctld(write_jobs);
+	hold_job_lock();
 	last_job_update = time(NULL);
-	unlock_slurmctld(write_jobs);
+	held = release_job_lock(HOLDER_THREAD);
 	schedule(false);
+	return held;
 }
 
 /* P7. The record may have changed since it was viewed. */
@@ -176,7 +177,7 @@ static uint64_t pass(void)
 		outside_lift_all();
 	books_publish(answer.shares, answer.share_count);
 	if (answer.wake_scheduler)
-		wake_schedulers();
+		held += wake_schedulers();
 	budget_pass_free(&answer);
 	keeper_note_pass();
 	return held;
