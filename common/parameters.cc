@@ -21,10 +21,6 @@ constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-bool same_name(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
 // The part up to the separator, which is taken off the front of rest; `more`
 // tells whether there was one.
 std::string_view take(std::string_view& rest, char separator, bool& more) {
@@ -308,6 +304,10 @@ Complaint contradiction(const Parameters& parameters) {
 }
 
 }  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
 
 Result<Parameters> Parameters::parse(std::string_view text) {
     Parameters parameters;

@@ -61,6 +61,9 @@ struct Parameters {
     bool operator==(const Parameters&) const = default;
 };
 
+// Are they the same but for letter case, as types of GPUs and names of QOS are compared?
+bool same_name(std::string_view a, std::string_view b);
+
 // All keys with their values; parse() gives an equal value back.
 std::string to_string(const Parameters& parameters);
 

@@ -78,12 +78,6 @@ std::optional<std::int64_t> read_millis(std::string_view text) {
     return static_cast<std::int64_t>(*whole * 1000 + *millis);
 }
 
-std::string millis_text(std::int64_t millis) {
-    millis = std::clamp<std::int64_t>(millis, 0, kHighestRatioMillis);
-    const std::string digits = std::to_string(millis % 1000 + 1000);
-    return std::to_string(millis / 1000) + "." + digits.substr(1);
-}
-
 // Can stand in a tag as a word of its own.
 bool is_word(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -172,7 +166,7 @@ std::string rate_text(Rate rate) {
 
 std::string preemption_text(const PreemptedFor& told) {
     std::string text = " preempted_for=" + std::to_string(told.job_id);
-    text.append(" reason=").append(kReasons[static_cast<std::size_t>(told.reason)]);
+    text.append(" reason=").append(name_of(told.reason));
     if (is_word(told.account)) text += " account=" + told.account;
     if (told.reason == PreemptedFor::Reason::kClaim)
         text += " ratios=" + millis_text(told.preemptor_ratio_millis) + "/" + millis_text(told.victim_ratio_millis);
@@ -180,6 +174,16 @@ std::string preemption_text(const PreemptedFor& told) {
 }
 
 }  // namespace
+
+std::string_view name_of(PreemptedFor::Reason reason) {
+    return kReasons[static_cast<std::size_t>(reason)];
+}
+
+std::string millis_text(std::int64_t millis) {
+    millis = std::clamp<std::int64_t>(millis, 0, kHighestRatioMillis);
+    const std::string digits = std::to_string(millis % 1000 + 1000);
+    return std::to_string(millis / 1000) + "." + digits.substr(1);
+}
 
 std::string to_string(const RunTag& tag) {
     std::string text(kOpening);

@@ -44,6 +44,10 @@ struct RunTag {
     bool operator==(const RunTag&) const = default;
 };
 
+// A reason in the word that tags, log and tools use, and thousandths of a ratio as 0.410.
+std::string_view name_of(PreemptedFor::Reason reason);
+std::string millis_text(std::int64_t millis);
+
 // The tag in brackets. An account with a bracket, blank, or control character is left out.
 std::string to_string(const RunTag& tag);
 

@@ -5,6 +5,7 @@
 #include "run_terms.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "contract.h"
 
@@ -74,13 +75,31 @@ RunTag tag_for(const Run& run, Rate rate, bool beyond_tres, bool contracts_in_fo
     return tag;
 }
 
+std::optional<RunTag> pending_tag(const std::optional<RunTag>& tag, const std::optional<Seconds>& time_limit,
+                                  bool exempt, bool contracts_in_force, const Parameters& parameters) {
+    if (tag && tag->contract != kNotAsked) return tag;
+    if (!contracts_in_force) return std::nullopt;
+    return default_terms(time_limit, exempt, parameters);
+}
+
+void settle_parts(std::span<PendingPart> parts) {
+    std::vector<std::optional<RunTag>> each;
+    for (const PendingPart& part : parts) each.push_back(part.tag);
+    RunTag all = combine_terms(each);
+    const bool one_is_free =
+        std::any_of(parts.begin(), parts.end(), [](const PendingPart& part) { return part.without_budget; });
+    if (one_is_free) all = {.run_class = RunClass::kUnallocated};
+    for (PendingPart& part : parts) {
+        part.tag.run_class = all.run_class;
+        part.tag.contract = std::min(all.contract, part.time_limit.value_or(all.contract));
+    }
+}
+
 PendingTerms pending_terms(const std::optional<RunTag>& tag, bool has_budget, const std::optional<Seconds>& time_limit,
                            bool exempt, bool contracts_in_force, const Parameters& parameters) {
     constexpr PendingTerms kFree = {.run_class = RunClass::kUnallocated};
     if (!has_budget) return kFree;
-    std::optional<RunTag> terms = tag;
-    if (contracts_in_force && terms && terms->contract == kNotAsked) terms.reset();
-    if (contracts_in_force && !terms) terms = default_terms(time_limit, exempt, parameters);
+    const std::optional<RunTag> terms = pending_tag(tag, time_limit, exempt, contracts_in_force, parameters);
     if (!terms) return {};
     if (terms->run_class == RunClass::kUnallocated) return contracts_in_force ? kFree : PendingTerms{};
     return {.contract = std::max<Seconds>(terms->contract, 0)};

@@ -8,6 +8,7 @@
 #define SLURM_BUDGET_COMMON_RUN_TERMS_H
 
 #include <optional>
+#include <span>
 
 #include "ledger.h"
 #include "parameters.h"
@@ -45,6 +46,21 @@ bool ends_within_contract(Seconds start, Seconds end, Seconds suspended, Seconds
 
 // The tag that the record has to bear; beyond_tres: AllocTRES does not tell the rate.
 RunTag tag_for(const Run& run, Rate rate, bool beyond_tres, bool contracts_in_force);
+
+// What the record of a pending job is to say: what it says, or where contracts are in force the site's default (C9).
+std::optional<RunTag> pending_tag(const std::optional<RunTag>& tag, const std::optional<Seconds>& time_limit,
+                                  bool exempt, bool contracts_in_force, const Parameters& parameters);
+
+// A part of a pending heterogeneous job, and what its record is to say.
+struct PendingPart {
+    RunTag tag = {};
+    bool without_budget = false;  // of its leaf, for certain (B4)
+    std::optional<Seconds> time_limit = {};
+};
+
+// C7: all parts get the largest contract, each as far as its time limit lets it (C4). Where one has no budget all
+// are unallocated: it would be free and yet as protected as the others (C5).
+void settle_parts(std::span<PendingPart> parts);
 
 // What the queue counts a waiting job as (Q1, Q2, U4): class, and the contract that its next run will have. In force
 // that is by its tag, or by the site's default where it has none (C9).

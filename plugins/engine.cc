@@ -37,16 +37,13 @@
 #include "plugins/picks.h"
 #include "plugins/terms.h"
 #include "plugins/verdicts.h"
+#include "plugins/views.h"
 
 namespace budget {
 namespace {
 
 static_assert(BUDGET_SHARES_PARENT == kSharesParent);
 static_assert(BUDGET_PRIORITY_LOW == kPriorityLow && BUDGET_PRIORITY_HIGH == kPriorityHigh);
-
-std::string_view text(const char* s) {
-    return s ? std::string_view(s) : std::string_view();
-}
 
 // Lines for the log, collected under the lock and handed out after it.
 class Messages {
@@ -113,21 +110,6 @@ std::string instant(Seconds at) {
     return shown;
 }
 
-budget_tag shown_tag(const RunTag& tag) {
-    return {.readable = true,
-            .allocated = tag.run_class == RunClass::kAllocated,
-            .contract = tag.contract,
-            .rate = tag.rate.value_or(0),
-            .has_reason = tag.preempted.has_value()};
-}
-
-RunTag tag_of(const budget_tag& shown) {
-    RunTag tag{.run_class = shown.allocated ? RunClass::kAllocated : RunClass::kUnallocated,
-               .contract = shown.contract};
-    if (shown.rate > 0) tag.rate = shown.rate;
-    return tag;
-}
-
 std::optional<Seconds> time_limit(const budget_job& job) {
     return job.time_limit > 0 ? std::optional<Seconds>(job.time_limit) : std::nullopt;
 }
@@ -172,7 +154,6 @@ class Engine {
     bool is_job_exempt(const budget_job& job) const {
         return job.never_victim || is_exempt(text(job.partitions), text(job.qos), parameters_);
     }
-    std::optional<RunTag> pending_tag(const budget_job& job) const;
     std::vector<std::optional<RunTag>> pending_tags(const budget_pass& pass) const;
     std::vector<PendingTerms> settle_pending(const budget_pass& pass,
                                              std::span<const std::optional<RunTag>> tags) const;
@@ -327,37 +308,27 @@ RunView Engine::run_view(const budget_job& job) const {
     return run;
 }
 
-// What the record of a pending job says, or is to say where contracts are in force (C9); nothing where it need not.
-std::optional<RunTag> Engine::pending_tag(const budget_job& job) const {
-    if (job.tag.readable && job.tag.contract != kNotAsked) return tag_of(job.tag);
-    if (!uses_contracts_.load()) return std::nullopt;
-    return default_terms(time_limit(job), is_job_exempt(job), parameters_);
-}
-
-// By job of the pass; of those that are not pending nothing that counts. The parts of a heterogeneous job get
-// the same (C7), each as far as its time limit lets it (C4).
+// By job of the pass; nothing of those that are not pending, and of those whose record need not say anything.
 std::vector<std::optional<RunTag>> Engine::pending_tags(const budget_pass& pass) const {
     std::vector<std::optional<RunTag>> tags(pass.job_count);
-    std::unordered_map<std::uint32_t, std::vector<std::size_t>> parts;  // by heterogeneous job
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> het_jobs;
     for (std::size_t i = 0; i < pass.job_count; ++i) {
         const budget_job& job = pass.jobs[i];
         if (job.state != BUDGET_JOB_PENDING) continue;
-        tags[i] = pending_tag(job);
-        if (job.het_job_id != 0 && uses_contracts_.load()) parts[job.het_job_id].push_back(i);
+        if (job.tag.readable) tags[i] = tag_of(job.tag);
+        tags[i] = pending_tag(tags[i], time_limit(job), is_job_exempt(job), uses_contracts_.load(), parameters_);
+        if (job.het_job_id != 0 && uses_contracts_.load()) het_jobs[job.het_job_id].push_back(i);
     }
-    for (const auto& [job_id, indices] : parts) {
-        std::vector<std::optional<RunTag>> each;
-        for (const std::size_t i : indices) each.push_back(tags[i]);
-        RunTag all = combine_terms(each);
-        // C5: a part without a budget would be free and yet as protected as the others.
+    for (const auto& [job_id, indices] : het_jobs) {
+        std::vector<PendingPart> parts;
         for (const std::size_t i : indices) {
             const std::optional<NodeIndex> leaf = tree_.find(pass.jobs[i].assoc_id);
-            if (leaf && !tree_.node(*leaf).has_budget) all = {.run_class = RunClass::kUnallocated};
+            parts.push_back({.tag = *tags[i],
+                             .without_budget = leaf && !tree_.node(*leaf).has_budget,
+                             .time_limit = time_limit(pass.jobs[i])});
         }
-        for (const std::size_t i : indices) {
-            tags[i]->run_class = all.run_class;
-            tags[i]->contract = std::min(all.contract, time_limit(pass.jobs[i]).value_or(all.contract));
-        }
+        settle_parts(parts);
+        for (std::size_t part = 0; part < parts.size(); ++part) tags[indices[part]] = parts[part].tag;
     }
     return tags;
 }
@@ -521,7 +492,8 @@ void Engine::pick_victims(budget_pass& pass, std::vector<Waiting> queue, PassMem
     for (const std::uint32_t job_id : verdicts_.drop_failed(pass.now))
         messages.info(
             "pick for JobId=" + std::to_string(job_id) +
-            " dropped: Slurm has tried it twice and placed nobody; it chooses among the rightful victims now");
+            " dropped: Slurm has tried it twice and placed nobody; it chooses among the rightful victims now (" +
+            std::to_string(verdicts_.left_to_slurm()) + " of " + std::to_string(verdicts_.picks()) + " picks so far)");
     notices_.forget([this](RunKey key) {
         const Run* run = ledger_.find(key);
         return run && !run->ended;
@@ -906,11 +878,6 @@ char* budget_engine_preempting(uint32_t victim, uint32_t victim_restarts, int64_
             Engine::instance().preempting({victim, victim_restarts}, now, names, budget::text(comment), messages);
         return tagged.empty() ? nullptr : strdup(tagged.c_str());
     });
-}
-
-struct budget_preemption_counts budget_engine_preemption_counts(void) {
-    const budget::Verdicts& verdicts = Engine::instance().verdicts();
-    return {.picks = verdicts.picks(), .left_to_slurm = verdicts.left_to_slurm(), .preempted = verdicts.preempted()};
 }
 
 struct budget_tag budget_engine_read_tag(const char* comment) {

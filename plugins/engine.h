@@ -300,14 +300,6 @@ uint32_t budget_engine_victim_order(uint32_t victim, uint32_t victim_restarts);
 char *budget_engine_preempting(uint32_t victim, uint32_t victim_restarts, int64_t now, bool names,
 			       const char *comment);
 
-/* Figures since the start, for a log line and tests. */
-struct budget_preemption_counts {
-	uint64_t picks;         /* jobs that victims were picked for */
-	uint64_t left_to_slurm; /* picks dropped because no placement followed */
-	uint64_t preempted;     /* runs stopped */
-};
-struct budget_preemption_counts budget_engine_preemption_counts(void);
-
 /* A hint that a run has ended (U2), cheap; taken up by the next pass. */
 void budget_engine_job_ended(const struct budget_job *job);
 

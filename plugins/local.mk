@@ -37,7 +37,8 @@ libslurm_budget_engine_la_SOURCES = \
 	plugins/picks.cc \
 	plugins/picks.h \
 	plugins/terms.cc \
-	plugins/terms.h
+	plugins/terms.h \
+	plugins/views.h
 libslurm_budget_engine_la_LIBADD = \
 	plugins/libbudget_state.la \
 	plugins/libbudget_verdicts.la \

@@ -9,13 +9,10 @@
 #include <string_view>
 
 #include "common/contract.h"
+#include "plugins/views.h"
 
 namespace budget {
 namespace {
-
-std::string_view text(const char* s) {
-    return s ? std::string_view(s) : std::string_view();
-}
 
 Holding holding(const budget_holding& view) {
     const bool has_gpus = view.tres != std::numeric_limits<std::uint32_t>::max();

@@ -4,7 +4,6 @@
  * stopped for whom was decided by the last pass of priority/budget's thread; here it is
  * looked up. Slurm holds its job write lock, but for the questions after a mode.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "plugins/engine.h"

@@ -12,14 +12,11 @@
 #include <string>
 
 #include "common/run_tag.h"
+#include "plugins/views.h"
 
 namespace budget {
 
 namespace {
-
-std::string_view text(const char* s) {
-    return s ? std::string_view(s) : std::string_view();
-}
 
 std::optional<Seconds> unless_none(std::int64_t seconds) {
     return seconds > 0 ? std::optional<Seconds>(seconds) : std::nullopt;
@@ -38,14 +35,6 @@ ContractRequest request_of(const budget_submission& submission) {
                             .in_het_job = submission.in_het_job};
     if (submission.min_runtime) request.stated = text(submission.min_runtime);
     return request;
-}
-
-std::optional<RunTag> tag_of(const budget_tag& shown) {
-    if (!shown.readable) return std::nullopt;
-    RunTag tag{.run_class = shown.allocated ? RunClass::kAllocated : RunClass::kUnallocated,
-               .contract = shown.contract};
-    if (shown.rate > 0) tag.rate = shown.rate;
-    return tag;
 }
 
 // The refusal, or the notices, a line each.
@@ -99,13 +88,13 @@ void Terms::settle(const budget_submission& submission, budget_terms& terms) con
     }
     ContractRequest request = request_of(submission);
     request.has_budget = basis->has_budget(submission.assoc_id);
-    const ContractAnswer answer = submission.update ? amend_contract({.job = request,
-                                                                      .tag = tag_of(submission.tag),
-                                                                      .pending = submission.pending,
-                                                                      .by_operator = submission.by_operator,
-                                                                      .limit_changes = submission.limit_changes},
-                                                                     basis->parameters)
-                                                    : settle_contract(request, basis->parameters);
+    ContractChange change{.job = request,
+                          .pending = submission.pending,
+                          .by_operator = submission.by_operator,
+                          .limit_changes = submission.limit_changes};
+    if (submission.tag.readable) change.tag = tag_of(submission.tag);
+    const ContractAnswer answer =
+        submission.update ? amend_contract(change, basis->parameters) : settle_contract(request, basis->parameters);
     const std::string message = lines(answer);
     if (!message.empty()) terms.message = strdup(message.c_str());
     terms.refused = answer.refusal.has_value();
@@ -113,12 +102,9 @@ void Terms::settle(const budget_submission& submission, budget_terms& terms) con
     if (answer.in_unallocated_qos) terms.qos = strdup(basis->parameters.unallocated_qos.c_str());
     terms.time_min = answer.time_min.value_or(0);
     terms.has_tag = answer.tag.has_value();
-    if (answer.tag)
-        terms.tag = {.readable = true,
-                     .allocated = answer.tag->run_class == RunClass::kAllocated,
-                     .contract = answer.tag->contract,
-                     .rate = answer.tag->rate.value_or(0),
-                     .has_reason = submission.tag.has_reason};
+    if (!answer.tag) return;
+    terms.tag = shown_tag(*answer.tag);
+    terms.tag.has_reason = submission.tag.has_reason;
 }
 
 }  // namespace budget

@@ -261,22 +261,14 @@ std::string gpus(Rate rate) {
     return number;
 }
 
-std::string thousandths(double ratio) {
-    char shown[32];
-    std::snprintf(shown, sizeof(shown), "%.3f", ratio);
-    return shown;
+PreemptedFor::Reason reason_of(Right right) {
+    using Reason = PreemptedFor::Reason;
+    if (right == Right::kUnallocated) return Reason::kUnallocated;
+    return right == Right::kClaim ? Reason::kClaim : Reason::kPriority;
 }
 
-const char* name_of(Right right) {
-    switch (right) {
-        case Right::kUnallocated:
-            return "unallocated";
-        case Right::kClaim:
-            return "claim";
-        case Right::kStatedPriority:
-            return "priority";
-    }
-    return "";
+std::int64_t millis(double ratio) {
+    return std::llround(ratio * 1000);
 }
 
 }  // namespace
@@ -289,22 +281,22 @@ std::string to_string(const Verdicts::Stop& stop, Seconds now) {
                        " contract=" + std::to_string(victim.contract) + " start=" + std::to_string(victim.start) +
                        " over=" + std::to_string(now - victim.protected_until) + " gpus=" + gpus(victim.rate) +
                        " for JobId=" + std::to_string(stop.job_id) + " leaf=\"" + stop.leaf +
-                       "\" right=" + name_of(victim.right);
+                       "\" right=" + std::string(name_of(reason_of(victim.right)));
     if (victim.right == Right::kClaim)
-        line += " ratios=" + thousandths(victim.preemptor_ratio) + "/" + thousandths(victim.victim_ratio);
+        line +=
+            " ratios=" + millis_text(millis(victim.preemptor_ratio)) + "/" + millis_text(millis(victim.victim_ratio));
     return line + (stop.ours ? " pick=ours" : " pick=slurm");
 }
 
 PreemptedFor reason(const Verdicts::Stop& stop, Seconds now, bool names) {
-    using Reason = PreemptedFor::Reason;
     const PickedVictim& victim = stop.victim;
-    PreemptedFor reason{.job_id = stop.job_id, .over = std::max<Seconds>(now - victim.protected_until, 0)};
+    PreemptedFor reason{.job_id = stop.job_id,
+                        .reason = reason_of(victim.right),
+                        .over = std::max<Seconds>(now - victim.protected_until, 0)};
     if (names) reason.account = stop.account;
-    if (victim.right == Right::kStatedPriority) reason.reason = Reason::kPriority;
     if (victim.right != Right::kClaim) return reason;
-    reason.reason = Reason::kClaim;
-    reason.preemptor_ratio_millis = std::llround(victim.preemptor_ratio * 1000);
-    reason.victim_ratio_millis = std::llround(victim.victim_ratio * 1000);
+    reason.preemptor_ratio_millis = millis(victim.preemptor_ratio);
+    reason.victim_ratio_millis = millis(victim.victim_ratio);
     return reason;
 }
 

@@ -139,7 +139,7 @@ wrong_arrows() {
             ;;
         plugins/ledger_file.* | plugins/ledger_bytes.*) why=$(in_ledger_file "$header") ;;
         plugins/spank_contract.cc) why=$(in_spank "$header") ;;
-        plugins/*.cc | plugins/engine*.h | plugins/notices.h | plugins/picks.h | plugins/terms.h | plugins/verdicts.h) why=$(in_engine "$header") ;;
+        plugins/*.cc | plugins/engine*.h | plugins/notices.h | plugins/picks.h | plugins/terms.h | plugins/verdicts.h | plugins/views.h) why=$(in_engine "$header") ;;
         plugins/*) why=$(in_plugin "$header") ;;
         *) why=$(elsewhere "$file" "$header") ;;
         esac

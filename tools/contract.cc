@@ -64,12 +64,6 @@ std::string summary(const JobRecord& job) {
     return "not protected any more since " + clock_text(*until) + " (" + minimum + ")";
 }
 
-std::string thousandths(std::int64_t millis) {
-    char text[32] = "";
-    snprintf(text, sizeof text, "%.3f", static_cast<double>(millis) / 1000);
-    return text;
-}
-
 std::string why_preempted(const PreemptedFor& told) {
     std::string text = "last preempted for job " + std::to_string(told.job_id);
     if (!told.account.empty()) text += " of account " + told.account;
@@ -77,8 +71,8 @@ std::string why_preempted(const PreemptedFor& told) {
         case PreemptedFor::Reason::kUnallocated:
             return text + ": it was unallocated";
         case PreemptedFor::Reason::kClaim:
-            text += ", which had the better claim (ratio " + thousandths(told.preemptor_ratio_millis) + " against " +
-                    thousandths(told.victim_ratio_millis) + ")";
+            text += ", which had the better claim (ratio " + millis_text(told.preemptor_ratio_millis) + " against " +
+                    millis_text(told.victim_ratio_millis) + ")";
             break;
         case PreemptedFor::Reason::kPriority:
             text += ", which had the higher priority in its own account";
@@ -94,23 +88,11 @@ void print_text(const std::vector<JobRecord>& jobs) {
     }
 }
 
-const char* name_of(PreemptedFor::Reason reason) {
-    switch (reason) {
-        case PreemptedFor::Reason::kUnallocated:
-            return "unallocated";
-        case PreemptedFor::Reason::kClaim:
-            return "claim";
-        case PreemptedFor::Reason::kPriority:
-            break;
-    }
-    return "priority";
-}
-
 json_object* json_of(const PreemptedFor& told) {
     json_object* object = json_object_new_object();
     const bool by_claim = told.reason == PreemptedFor::Reason::kClaim;
     json_object_object_add(object, "for_job", json_object_new_int64(told.job_id));
-    json_object_object_add(object, "reason", json_object_new_string(name_of(told.reason)));
+    json_object_object_add(object, "reason", json_object_new_string(std::string(name_of(told.reason)).c_str()));
     json_object_object_add(object, "account",
                            told.account.empty() ? nullptr : json_object_new_string(told.account.c_str()));
     json_object_object_add(object, "its_ratio_thousandths",

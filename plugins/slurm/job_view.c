@@ -17,11 +17,6 @@
 #include "plugins/slurm/kept.h"
 #include "plugins/slurm/node_view.h"
 
-static bool is_systems(const job_record_t *job)
-{
-	return job->user_id == 0 || job->user_id == slurm_conf.slurm_user_id;
-}
-
 /* What a pending job asks for. With --exclusive that is all GPUs of the nodes:
  * of the largest ones of its partition, which a job without a GPU request gets
  * for certain only where all nodes have GPUs. */
@@ -63,7 +58,7 @@ bool job_has_budget(const job_record_t *job)
 {
 	struct gpu_counts counts = {{0}};
 
-	if (is_systems(job))
+	if (is_systems_user(job->user_id))
 		return false;
 	if (!IS_JOB_PENDING(job))
 		return counts_held(job, &counts);
@@ -392,7 +387,7 @@ static void add_job(struct job_views *views, job_record_t *job, time_t now)
 	 */
 	if (IS_JOB_COMPLETING(job) && room_is_stuck(job, now))
 		add_other(views, job);
-	if (is_systems(job)) {
+	if (is_systems_user(job->user_id)) {
 		if (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job))
 			add_other(views, job);
 		return;
@@ -429,7 +424,7 @@ void job_views_collect(struct job_views *views, time_t now)
 bool job_view_of_end(const job_record_t *job, struct ended_job *ended)
 {
 	memset(ended, 0, sizeof(*ended));
-	if (is_systems(job) || IS_JOB_RESIZING(job) || job->start_time == 0 ||
+	if (is_systems_user(job->user_id) || IS_JOB_RESIZING(job) || job->start_time == 0 ||
 	    job->end_time <= job->start_time || !counts_held(job, &ended->counts))
 		return false;
 	ended->job.job_id = job->job_id;

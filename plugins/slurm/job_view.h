@@ -33,6 +33,12 @@ struct ended_job {
  * SlurmUser (C8, Q7). Caller: any job lock, node and part read locks. */
 bool job_has_budget(const job_record_t *job);
 
+/* Is it one of the system's (C8)? */
+static inline bool is_systems_user(uint32_t user_id)
+{
+	return user_id == 0 || user_id == slurm_conf.slurm_user_id;
+}
+
 /* In seconds, with that of its partition if it has none of its own; 0: none. */
 int64_t job_view_time_limit(const job_record_t *job);
 

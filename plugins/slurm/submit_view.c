@@ -9,6 +9,7 @@
 
 #include "plugins/slurm/exclusive.h"
 #include "plugins/slurm/gpu_request.h"
+#include "plugins/slurm/job_view.h"
 #include "plugins/slurm/node_view.h"
 #include "plugins/slurm/submit_view.h"
 
@@ -38,11 +39,6 @@ static bool has_gpus(const uint64_t *tres)
 	any = gpu_counts_add(&counts, tres);
 	pthread_mutex_unlock(&tres_mutex);
 	return any;
-}
-
-static bool is_systems(uint32_t user_id)
-{
-	return user_id == 0 || user_id == slurm_conf.slurm_user_id;
 }
 
 static uint32_t shorter(uint32_t a, uint32_t b)
@@ -219,7 +215,7 @@ void submit_view_of_job(const job_desc_msg_t *desc, uint32_t uid, const char *mi
 	if (limit == NO_VAL)
 		limit = shorter(parts.limit, holder.limit);
 	job->gpus = fields_ask_gpus(desc) || parts.whole_nodes_are_gpus;
-	job->system = is_systems(user_id);
+	job->system = is_systems_user(user_id);
 	job->assoc_id = holder.assoc_id;
 	job->partitions = view->partitions;
 	job->qos = view->qos;
@@ -342,7 +338,7 @@ static void fill_update(struct budget_submission *update, const job_desc_msg_t *
 
 	if (desc != NULL && desc->requeue != NO_VAL16)
 		requeue = desc->requeue != 0;
-	update->system = is_systems(job->user_id);
+	update->system = is_systems_user(job->user_id);
 	update->time_min = (int64_t)time_min * 60;
 	update->interactive = !job->batch_flag;
 	update->requeueable = requeue && job->batch_flag;
