@@ -117,6 +117,7 @@ EXTRA_DIST += \
 	tests/audit.d/words.awk \
 	tests/check_main.h \
 	tests/scene_text.h \
+	tests/tap.sh \
 	tests/count \
 	tests/lib.sh \
 	tests/live.sh \

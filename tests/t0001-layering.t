@@ -36,20 +36,8 @@ not_in_common="<iostream> <istream> <ostream> <fstream> <filesystem> <chrono> <c
 top=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0
-failed=0
-
-# report STATUS NAME
-report() {
-    local verdict=ok
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        verdict="not ok"
-    fi
-    echo "$verdict $((passed + failed)) - $2"
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 # has LIST WORD
 has() { [[ " $1 " == *" $2 "* ]]; }
@@ -211,6 +199,4 @@ told plugins/spank_contract.cc '#include "common/ledger.h"'
 told plugins/spank_contract.cc '#include "plugins/engine.h"'
 told plugins/spank_contract.cc '#include "src/common/plugstack.h"'
 
-echo "1..$((passed + failed))"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+closing

@@ -8,19 +8,8 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 modules=${SLURM_BUDGET_BUILD_DIR:-$top/build}/.libs
 maps=$top/plugins
-passed=0
-failed=0
-
-# report CONDITION-STATUS NAME
-report() {
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-        echo "ok $((passed + failed)) - $2"
-    else
-        failed=$((failed + 1))
-        echo "not ok $((passed + failed)) - $2"
-    fi
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 # wanted MAP: the names and patterns of its global part, one a line
 wanted() {
@@ -101,6 +90,4 @@ for map in "$maps"/*.map; do
     loads "$module" || status=1
     report $status "$noun loads outside slurmctld"
 done
-echo "1..$((passed + failed))"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+closing

@@ -9,19 +9,13 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
-report() {
-    local verdict=ok
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        verdict="not ok"
-        sed 's/^/# /' "$scratch/output"
-    fi
-    echo "$verdict $((passed + failed)) - $2"
+# judge STATUS NAME: a test line, after the output of what failed
+judge() {
+    [ "$1" -eq 0 ] || sed 's/^/# /' "$scratch/output"
+    report "$@"
 }
 
 # configure OPTION...: in a fresh folder; what it says goes to output
@@ -39,7 +33,7 @@ refused() {
     for text in "$@"; do
         grep -qF -- "$text" "$scratch/output" || status=1
     done
-    report "$status" "$name"
+    judge "$status" "$name"
 }
 
 # slurm_source VERSION: a folder that looks like that version's configured source
@@ -60,7 +54,7 @@ PATH=$scratch/bin:$PATH
 # The first run fills the cache of the next ones.
 status=0
 configure --without-slurm-source || status=1
-report "$status" "without Slurm's source the library alone is built"
+judge "$status" "without Slurm's source the library alone is built"
 
 configure || true
 refused "no source given" "give --with-slurm-source=DIR" "apt-get source slurm-wlm"
@@ -96,6 +90,4 @@ rm -f "$scratch"/few/{cc,c++,c89,c99,gcc,g++,tcc,pgcc,icc}* "$scratch"/few/*-{gc
 CC='' CXX='' PATH=$scratch/bin:$scratch/few configure || true
 refused "no compilers" "apt-get install gcc" "apt-get install g++" "give --with-slurm-source=DIR"
 
-echo "1..$((passed + failed))"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+closing

@@ -9,20 +9,8 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0
-failed=0
-
-# report STATUS NAME
-report() {
-    local verdict=ok
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        verdict="not ok"
-    fi
-    echo "$verdict $((passed + failed)) - $2"
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 # known_keys SOURCE: the names in the table of keys, sorted
 known_keys() { sed -n '/kKeys = {/,/};/p' "$1" | grep -oE '\{"[a-z_]+"' | tr -d '{"' | sort; }
@@ -149,6 +137,4 @@ told "U12 is cited by $scratch/new.cc" "$(wrong_rules $policy "$scratch/new.cc")
 sed 's/^\.B Q4$/.B Q3/' $policy >"$scratch/policy"
 told "Q3 is listed twice" "$(wrong_rules "$scratch/policy" "${citing[@]}")" "a rule that is listed twice"
 
-echo "1..$((passed + failed))"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+closing

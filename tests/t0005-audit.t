@@ -7,20 +7,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0
-failed=0
-
-# report STATUS NAME
-report() {
-    local verdict=ok
-    if [ "$1" -eq 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        verdict="not ok"
-    fi
-    echo "$verdict $((passed + failed)) - $2"
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tap.sh"
 
 # audit [OPTION...]: of the copy; the output goes to a file, the exit status to $status
 audit() {
@@ -170,6 +158,4 @@ report $((status != 2)) "a file that is missing is told apart: exit status 2"
 audit --recorded
 report $((status != 2)) "as is an option without its value"
 
-echo "1..$((passed + failed))"
-printf '%d passed, %d failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+closing
