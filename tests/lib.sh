@@ -15,6 +15,7 @@ build_dir=${SLURM_BUDGET_BUILD_DIR:-$tests_dir/../build}
 passed=0
 failed=0
 clusters=()
+folders=()
 
 # ok DESCRIPTION COMMAND...: one test line, by the command's exit status.
 ok() {
@@ -59,8 +60,22 @@ cluster_up() {
 	fi
 }
 
+# preempting_up NAME INTERVALS [minicluster up options]: a cluster with budgets in which jobs give way; INTERVALS are
+# those of its schedulers, as in sched_interval=2,bf_interval=2.
+preempting_up() {
+	cluster_up "$1" --priority priority/budget --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
+		--conf "SchedulerParameters=$2,bf_continue,preempt_strict_order,preempt_reorder_count=8" "${@:3}"
+}
+
 # The folder of a cluster of this process.
 cluster_dir() { printf '%s/slurm-budget-test-%d-%s' "${TMPDIR:-/tmp}" $$ "$1"; }
+
+# new_folder: one that all users may enter; its name is in $folder. It goes when the test ends, after the clusters.
+new_folder() {
+	folder=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-$$-XXXXXX")
+	chmod 755 "$folder"
+	folders+=("$folder")
+}
 
 take_down() {
 	local dir
@@ -73,6 +88,8 @@ take_down() {
 		rm -f "$dir.log"
 	done
 	clusters=()
+	rm -rf "${folders[@]}"
+	folders=()
 }
 trap take_down EXIT
 

@@ -14,9 +14,8 @@ budgets=$(budget_file <<-END
 	b root 1 bob
 END
 )
-cluster_up slices --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" --priority priority/budget \
-	--conf 'PriorityParameters=window=1h' --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
-	--conf 'SchedulerParameters=sched_interval=60,bf_interval=30,bf_continue,preempt_strict_order,preempt_reorder_count=8' \
+preempting_up slices sched_interval=60,bf_interval=30 --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" \
+	--conf 'PriorityParameters=window=1h' \
 	--conf 'AuthInfo=socket='"$(cluster_dir slices)"'/run/munge.socket,cred_expire=5'
 rm -f "$budgets"
 

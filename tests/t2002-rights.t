@@ -15,11 +15,10 @@ budgets=$(budget_file <<-END
 	d root 1 dave
 END
 )
-cluster_up rights --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" --priority priority/budget \
-	--conf 'PriorityParameters=window=1h,exempt_partition=exempt' --conf PreemptType=preempt/contract \
-	--conf PreemptMode=REQUEUE --conf 'PartitionName=off Nodes=n[1-2] PreemptMode=OFF' \
-	--conf 'PartitionName=exempt Nodes=n[1-2]' \
-	--conf 'SchedulerParameters=sched_interval=2,bf_interval=2,bf_continue,preempt_strict_order,preempt_reorder_count=8'
+preempting_up rights sched_interval=2,bf_interval=2 --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" \
+	--conf 'PriorityParameters=window=1h,exempt_partition=exempt' \
+	--conf 'PartitionName=off Nodes=n[1-2] PreemptMode=OFF' \
+	--conf 'PartitionName=exempt Nodes=n[1-2]'
 rm -f "$budgets"
 
 stopped() { [[ $(preempting_line rights "$1") ]]; }

@@ -14,9 +14,8 @@ budgets=$(budget_file <<-END
 	c root 1 carol
 END
 )
-cluster_up victims --nodes 2 --gpus 8 --cpus 32 --budgets "$budgets" --priority priority/budget \
-	--conf 'PriorityParameters=window=1h' --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
-	--conf 'SchedulerParameters=sched_interval=2,bf_interval=2,bf_continue,preempt_strict_order,preempt_reorder_count=8'
+preempting_up victims sched_interval=2,bf_interval=2 --nodes 2 --gpus 8 --cpus 32 --budgets "$budgets" \
+	--conf 'PriorityParameters=window=1h'
 rm -f "$budgets"
 
 runs() { job_is victims "$1" RUNNING; }

@@ -14,10 +14,9 @@ budgets=$(budget_file <<-END
 	b root 1 bob
 END
 )
-cluster_up left --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" --priority priority/budget \
-	--conf 'PriorityParameters=window=1h' --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
-	--conf 'PartitionName=few Nodes=n[1-2] MaxCPUsPerNode=4' \
-	--conf 'SchedulerParameters=sched_interval=2,bf_interval=2,bf_continue,preempt_strict_order,preempt_reorder_count=8'
+preempting_up left sched_interval=2,bf_interval=2 --nodes 2 --gpus 8 --cpus 16 --budgets "$budgets" \
+	--conf 'PriorityParameters=window=1h' \
+	--conf 'PartitionName=few Nodes=n[1-2] MaxCPUsPerNode=4'
 rm -f "$budgets"
 
 runs() { job_is left "$1" RUNNING; }

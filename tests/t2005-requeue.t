@@ -13,15 +13,15 @@ budgets=$(budget_file <<-END
 	b root 1 bob
 END
 )
-work=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-$$-XXXXXX.work")
+new_folder
+work=$folder
 chmod 777 "$work"
 printf '#!/bin/sh\n[ ! -e "%s/fail-$SLURM_JOB_ID" ]\n' "$work" >"$work/prolog"
 chmod 755 "$work/prolog"
-cluster_up requeue --nodes 6 --gpus 8 --cpus 16 --budgets "$budgets" --priority priority/budget \
+preempting_up requeue sched_interval=1,bf_interval=1,max_batch_requeue=2 --nodes 6 --gpus 8 --cpus 16 --budgets "$budgets" \
 	--plugstack "required $(plugin_dir)/spank_contract.so" --conf JobSubmitPlugins=contract \
-	--conf 'PriorityParameters=window=1h' --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
-	--conf 'Licenses=solver:2' --conf KillWait=4 --conf "Prolog=$work/prolog" \
-	--conf 'SchedulerParameters=sched_interval=1,bf_interval=1,bf_continue,max_batch_requeue=2,preempt_strict_order,preempt_reorder_count=8'
+	--conf 'PriorityParameters=window=1h' \
+	--conf 'Licenses=solver:2' --conf KillWait=4 --conf "Prolog=$work/prolog"
 rm -f "$budgets"
 
 runs() { job_is requeue "$1" RUNNING; }
@@ -136,5 +136,4 @@ ok "held" wait_for 30 eval '[[ $(priority requeue $fails) == 0 ]]'
 is "for that" "$(on requeue squeue -h -j "$fails" -o %r)" 'launch failed requeued held'
 
 is "nobody was stopped inside a contract" "$(grep -c 'preempting .* over=-' "$(controller_log requeue)")" 0
-rm -rf "$work"
 finish

@@ -15,17 +15,17 @@ budgets=$(budget_file <<-END
 	c root 1 carol
 END
 )
-work=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-$$-XXXXXX.work")
+new_folder
+work=$folder
 chmod 777 "$work"
 # A job named slow takes five seconds to be configured.
 printf '#!/bin/sh\n[ "$SLURM_JOB_NAME" != slow ] || sleep 5\n' >"$work/prolog"
 chmod 755 "$work/prolog"
-cluster_up states --nodes 6 --gpus 8 --cpus 16 --budgets "$budgets" --priority priority/budget \
+preempting_up states sched_interval=1,bf_interval=1 --nodes 6 --gpus 8 --cpus 16 --budgets "$budgets" \
 	--plugstack "required $(plugin_dir)/spank_contract.so" --conf JobSubmitPlugins=contract \
-	--conf 'PriorityParameters=window=1h' --conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE \
+	--conf 'PriorityParameters=window=1h' \
 	--conf 'Licenses=solver:1' --conf KillWait=10 --conf "PrologSlurmctld=$work/prolog" \
-	--conf 'PartitionName=off Nodes=n[1-6] PreemptMode=OFF' --conf 'PartitionName=left Nodes=n[1-3]' --conf 'PartitionName=right Nodes=n[4-6]' \
-	--conf 'SchedulerParameters=sched_interval=1,bf_interval=1,bf_continue,preempt_strict_order,preempt_reorder_count=8'
+	--conf 'PartitionName=off Nodes=n[1-6] PreemptMode=OFF' --conf 'PartitionName=left Nodes=n[1-3]' --conf 'PartitionName=right Nodes=n[4-6]'
 rm -f "$budgets"
 
 runs() { job_is states "$1" RUNNING; }
@@ -159,5 +159,4 @@ on states scancel "$ended_by_admin" "$either"
 ok "cancelled by an administrator" wait_for 15 eval '[[ $(state_of $either) == "CANCELLED by 0" ]]'
 ok "requeued before and cancelled then: two runs, or the first alone" eval '[[ $(on states sacct -X -n -P -D -j $counts -o State | head -1) == PREEMPTED ]]'
 is "nobody was stopped inside a contract" "$(grep -c 'preempting .* over=-' "$(controller_log states)")" 0
-rm -rf "$work"
 finish

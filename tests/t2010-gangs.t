@@ -15,18 +15,16 @@ budgets=$(budget_file <<-END
 	c root 1 carol
 END
 )
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-XXXXXX")
-chmod 755 "$scratch"
-trap 'rm -rf "$scratch"; take_down' EXIT
+new_folder
+scratch=$folder
 # The node n3 is slow to let go of its jobs.
 printf '#!/bin/sh\n[ "$SLURMD_NODENAME" != n3 ] || [ ! -e %s/slow ] || sleep 6\n' "$scratch" >"$scratch/epilog"
 chmod 755 "$scratch/epilog"
-cluster_up gangs --nodes 4 --gpus 8 --gpu-type a100 --cpus 16 --budgets "$budgets" --priority priority/budget \
-	--plugstack 'required spank_contract.so' --conf JobSubmitPlugins=contract --conf PreemptType=preempt/contract \
-	--conf PreemptMode=REQUEUE --conf 'PriorityParameters=window=1h' --conf SelectTypeParameters=CR_Core_Memory \
+preempting_up gangs sched_interval=1,bf_interval=1 --nodes 4 --gpus 8 --gpu-type a100 --cpus 16 --budgets "$budgets" \
+	--plugstack 'required spank_contract.so' --conf JobSubmitPlugins=contract \
+	--conf 'PriorityParameters=window=1h' --conf SelectTypeParameters=CR_Core_Memory \
 	--conf 'AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:h100' --conf Licenses=solver:1 \
-	--conf "Epilog=$scratch/epilog" \
-	--conf 'SchedulerParameters=sched_interval=1,bf_interval=1,bf_continue,preempt_strict_order,preempt_reorder_count=8'
+	--conf "Epilog=$scratch/epilog"
 rm -f "$budgets"
 conf=$(cluster_dir gangs)/etc
 sed -i '/^NodeName=n4 /s/gpu:a100/gpu:h100/' "$conf/slurm.conf"

@@ -15,10 +15,9 @@ budgets=$({
 	echo "zero root 0 mia"
 	echo "poor root 10 ned"
 } | budget_file)
-cluster_up riders --nodes 8 --gpus 8 --cpus 32 --budgets "$budgets" --priority priority/budget \
+preempting_up riders sched_interval=1,bf_interval=1,enable_user_top,permit_job_expansion --nodes 8 --gpus 8 --cpus 32 --budgets "$budgets" \
 	--plugstack 'required spank_contract.so' --conf JobSubmitPlugins=contract \
-	--conf PreemptType=preempt/contract --conf PreemptMode=REQUEUE --conf 'PriorityParameters=window=1h,exempt_partition=exempt' \
-	--conf 'SchedulerParameters=sched_interval=1,bf_interval=1,bf_continue,enable_user_top,permit_job_expansion,preempt_strict_order,preempt_reorder_count=8' \
+	--conf 'PriorityParameters=window=1h,exempt_partition=exempt' \
 	--conf 'PartitionName=off Nodes=n[1-8] PreemptMode=OFF' --conf 'PartitionName=exempt Nodes=n[1-8]'
 rm -f "$budgets"
 

@@ -18,7 +18,8 @@ else
 	jobs=90 lasts=100 longest_minimum=20 window=60 warm=20 least=5
 fi
 note "seed $seed: $jobs jobs in $lasts s"
-scratch=$(mktemp -d)
+new_folder
+scratch=$folder
 
 # plan: lines `MILLISECOND USER ACCOUNT SECONDS OPTION...`, in order of time; a task of an array is a job. All of it is
 # 2.5 times what the cluster has in that time, the same number of submissions by each user, a few more early than late.
@@ -142,6 +143,5 @@ else
 	ok "held as without preemption, within 10 points" at_least "$with" "$(awk -v w="$without" 'BEGIN { print w - 10 }')"
 fi
 ok "every run and preemption is as the rules say" audited contracts "${options[@]}"
-rm -rf "$scratch"
 
 finish

@@ -24,9 +24,8 @@ cluster_up submit --nodes 2 --gpus 8 --gpu-type a100 --budgets "$budgets" --prio
 	--conf 'PartitionName=whole Nodes=n[1-2] DefaultTime=60 OverSubscribe=EXCLUSIVE' \
 	--conf 'PartitionName=debug Nodes=n[1-2] DefaultTime=60'
 rm -f "$budgets"
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-XXXXXX")
-chmod 755 "$scratch"
-trap 'rm -rf "$scratch"; take_down' EXIT
+new_folder
+scratch=$folder
 
 told= # what the last submission was told
 job=  # its id, or nothing

@@ -10,9 +10,8 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/lib.sh
 . "$here/lib.sh"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-XXXXXX")
-chmod 755 "$scratch"
-trap 'rm -rf "$scratch"; take_down' EXIT
+new_folder
+scratch=$folder
 cluster_up spank --nodes 3 --gpus 0 --users alice --plugstack 'required spank_contract.so' --conf SlurmctldDebug=debug3
 home=$(cluster_dir spank)/home/alice
 log=$(controller_log spank)

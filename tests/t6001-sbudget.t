@@ -9,9 +9,8 @@ here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=tests/lib.sh
 . "$here/lib.sh"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/slurm-budget-test-XXXXXX")
-chmod 755 "$scratch"
-trap 'rm -rf "$scratch"; take_down' EXIT
+new_folder
+scratch=$folder
 cp "$build_dir/sbudget" "$scratch/sbudget"
 sbudget=$scratch/sbudget
 
