@@ -34,6 +34,8 @@ pkglib_LTLIBRARIES += libslurm_budget_engine.la
 libslurm_budget_engine_la_SOURCES = \
 	plugins/engine.cc \
 	plugins/engine.h \
+	plugins/engine_core.cc \
+	plugins/engine_core.h \
 	plugins/picks.cc \
 	plugins/picks.h \
 	plugins/terms.cc \
