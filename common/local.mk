@@ -6,12 +6,15 @@ noinst_LTLIBRARIES += common/libbudget_policy.la
 common_libbudget_policy_la_SOURCES = \
 	common/accounting_rows.cc \
 	common/accounting_rows.h \
+	common/amount.h \
 	common/claim.cc \
 	common/claim.h \
 	common/contract.cc \
 	common/contract.h \
 	common/fair_tree.cc \
 	common/fair_tree.h \
+	common/fitting.cc \
+	common/fitting.h \
 	common/ledger.cc \
 	common/ledger.h \
 	common/numbering.cc \
@@ -41,5 +44,6 @@ common_libbudget_policy_la_SOURCES = \
 	common/tree.h \
 	common/units.h \
 	common/usage_window.cc \
-	common/usage_window.h
+	common/usage_window.h \
+	common/victim_sets.h
 common_libbudget_policy_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility=hidden
